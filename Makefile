@@ -19,7 +19,7 @@ unexport PYTHONDONTWRITEBYTECODE
 # files in the order of their names: by number of tests, long files of few tests would end the run alone
 PYTEST := $(BIN)/python -m pytest -q -n auto --maxprocesses 8 --dist loadfile --no-loadscope-reorder
 COVERED := bubbleproof theory verify solvers reference_exec papers
-PROBLEM ?= examples/gpt3-13b-8xA100.toml
+PROBLEM ?= examples/cluster/gpt3-13b-8xA100.toml
 
 .PHONY: run test coverage wheel-test site lint bench proofs clean
 
@@ -37,7 +37,7 @@ wheel-test:
 	$(PYTHON) -m venv $(WHEEL)
 	$(WHEEL)/bin/python -m pip wheel --quiet --no-deps --wheel-dir $(WHEEL) .
 	$(WHEEL)/bin/python -m pip install --quiet --constraint constraints.txt "$$(ls $(WHEEL)/*.whl)[exec,report]"
-	cd $(WHEEL) && bin/python -P ../../proofs_tests/shown.py ../../README.md ../../examples/*.ipynb
+	cd $(WHEEL) && bin/python -P ../../proofs_tests/shown.py ../../README.md ../../examples/researcher/*.ipynb
 
 site: $(SITE_ENV)/.ready
 	$(SITE_ENV)/bin/python -m website build/site

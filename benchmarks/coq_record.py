@@ -37,12 +37,35 @@ activation = 1
 SOLVE = "bubbleproof solve problem.toml -o best.json --certificate best-proof.json"
 VERIFY = "bubbleproof verify best.json --certificate best-proof.json --coq Optimal.v"
 COMPILE = "coqc -Q build/proofs Bubbleproof Optimal.v"
+PLAN = """\
+ranks = 3
+microbatches = 6
+
+[durations]  # of each rank's work, all chunks and slices together
+forward = [4, 6, 2]
+input = [4, 6, 4]
+weight = [4, 4, 2]
+
+[memory]
+capacity = 8
+activation = 2
+
+[plan]
+chunks = [1, 2]
+placements = ["loop", "wave"]
+backward = ["whole", "split"]
+"""
+PLAN_STEPS = (
+    "bubbleproof plan plan.toml -o plan --certificate plan-proofs.json",
+    "bubbleproof verify plan --certificate plan-proofs.json --coq Plan.v",
+    "coqc -Q build/proofs Bubbleproof Plan.v",
+)
 RAISED = "Raised.v"  # the same with its bound raised by one
 TEXT = """\
 # The Coq proofs, and a plan as a theorem
 
 Made by `python -m benchmarks.coq_record` from a fresh clone of the last commit. What the theorems
-say, and what they leave out, stands in [formal.md](../guide/formal.md).
+say, and what they leave out, stands in [proofs/README.md](../proofs/README.md).
 
 {machine}
 
@@ -64,7 +87,21 @@ say, and what they leave out, stands in [formal.md](../guide/formal.md).
 
 ## With the bound raised by one
 
-{refused}"""
+{refused}
+## A plan, optimal over its choices
+
+```toml
+{plan}```
+
+{plan_steps}The theorems of `Plan.v`:
+
+```coq
+{plan_theorems}
+```
+
+With the bound raised by one:
+
+{plan_refused}"""
 
 
 def main(write: Path | None = None) -> None:
@@ -87,8 +124,28 @@ def page(clone: Path) -> str:
         problem=PROBLEM,
         steps="".join(steps),
         theorems="\n\n".join(theorems(theorem)),
-        refused=_step(COMPILE.replace("Optimal.v", RAISED), clone, status=1).rstrip() + "\n",
+        refused=_refused(clone),
+        plan=PLAN,
+        **_planned(clone),
     )
+
+
+def _refused(clone: Path) -> str:
+    """What Coq says of the file whose bound is raised by one."""
+    return _step(COMPILE.replace("Optimal.v", RAISED), clone, status=1).rstrip() + "\n"
+
+
+def _planned(clone: Path) -> dict[str, str]:
+    """A plan as a theorem, and with its bound raised by one."""
+    (clone / "plan.toml").write_text(PLAN)
+    steps = [_step(line, clone) for line in PLAN_STEPS]
+    theorem = (clone / "Plan.v").read_text()
+    (clone / RAISED).write_text(raised(theorem))
+    return {
+        "plan_steps": "".join(steps),
+        "plan_theorems": "\n\n".join(theorems(theorem)),
+        "plan_refused": _refused(clone),
+    }
 
 
 def _step(line: str, folder: Path, status: int = 0) -> str:
@@ -117,10 +174,8 @@ def theorems(text: str) -> list[str]:
 
 def raised(text: str) -> str:
     """The same file, where no schedule takes less than one tick more."""
-    changed, count = re.subn(
-        r"^  (\d+) <= last - first", lambda found: f"  {int(found[1]) + 1} <= last - first",
-        text, flags=re.MULTILINE,
-    )  # fmt: skip
+    bound = r"(?<=^  )\d+(?= <= last - first)|(?<=candidate_takes space bundle )\d+"
+    changed, count = re.subn(bound, lambda found: f"{int(found[0]) + 1}", text, flags=re.MULTILINE)
     if count != 1:
         raise ValueError(f"expected one bound in the theorem, found {count}")
     return changed

@@ -83,7 +83,7 @@ class FuzzTarget:
 
 
 def _texts(*patterns: str) -> Callable[[], list[bytes]]:
-    return lambda: [p.read_bytes() for each in patterns for p in sorted(EXAMPLES.glob(each))]
+    return lambda: [p.read_bytes() for each in patterns for p in sorted(EXAMPLES.rglob(each))]
 
 
 def _tables() -> list[bytes]:
@@ -134,7 +134,7 @@ def _certificates() -> list[bytes]:
 
 
 def _traces() -> list[bytes]:
-    whole = [gzip.decompress(p.read_bytes()) for p in sorted(EXAMPLES.glob("trace/rank*.gz"))]
+    whole = [gzip.decompress(p.read_bytes()) for p in sorted(EXAMPLES.glob("ci/trace/rank*.gz"))]
     content = json.loads(whole[0])
     content["traceEvents"] = content["traceEvents"][:12]
     return [json.dumps(content).encode()]
@@ -156,9 +156,9 @@ def _table_in(dialect: Dialect) -> Callable[[str], object]:
 
 @cache
 def _space() -> PlanSpace:
-    found = read_problem(EXAMPLES / "plan.toml").plan
+    found = read_problem(EXAMPLES / "researcher" / "plan.toml").plan
     if found is None:
-        raise ValueError("examples/plan.toml has no table [plan]")
+        raise ValueError("examples/researcher/plan.toml has no table [plan]")
     return found
 
 
@@ -196,7 +196,14 @@ def _questions() -> list[bytes]:
 
 
 _TOML = _texts("*capped.toml", "memory-choices.toml", "plan.toml", "split-backward.toml")
-_PLANNED = ("plan", str(EXAMPLES / "plan.toml"), "-o", "out", "--certificate", "out/c.json")
+_PLANNED = (
+    "plan",
+    str(EXAMPLES / "researcher" / "plan.toml"),
+    "-o",
+    "out",
+    "--certificate",
+    "out/c.json",
+)
 _REPLAYED = ("replay", "1f1b", "p=2", "m=2", "-o", "out/replay.json")
 TARGETS: Mapping[str, FuzzTarget] = {
     "problem": FuzzTarget(read=read_problem, file="a.toml", seeds=_TOML),

@@ -210,7 +210,7 @@ def _pages_of_ours(at: Environment) -> list[tuple[str, str, str]]:
     """Sizes of pages that are written."""
     at.command("show", "1f1b", "p=4", "m=8", "-o", "small.html")
     at.command("show", "1f1b", "p=64", "m=4096", "-o", "large.html")
-    at.command("plan", "examples/plan.toml", "--work", "1", "-o", "plan")
+    at.command("plan", "examples/researcher/plan.toml", "--work", "1", "-o", "plan")
     return [
         ("page of 1F1B, p = 4", f"{size(at.folder / 'small.html') / 1e3:.0f} kB", "400 kB"),
         ("page of 524,288 tasks", f"{size(at.folder / 'large.html') / 1e3:.0f} kB", ""),

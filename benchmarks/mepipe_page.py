@@ -1,8 +1,9 @@
 """The page of MEPipe: Tables 6, 7 and 9 beside ours.
 
 Bubble ratios are DAPPLE's on built schedules, memory is section 4.5's with
-the activations of the files of ``examples/plans``, TFLOPS follow from models and times. Iteration
-times were measured: a time stands beside ours where another printed time and our makespans give it.
+the activations of the files of ``examples/researcher/plans``, TFLOPS follow from models and times.
+Iteration times were measured: a time stands beside ours where another printed time and our
+makespans give it.
 """
 
 from __future__ import annotations

@@ -51,6 +51,7 @@ def authors(family: str, p: int, m: int, v: int, s: int) -> tuple[int, str] | No
         "interleaved": (m * v + p - 1 if m % p == 0 else None, "Megatron-LM section 2.2"),
         "bfs": (m * v + p - 1 if m >= p else None, "Breadth-First section 4"),
         "terapipe": (m * s + p - 1, MEPIPE),
+        "seq1f1b": (m * s * v + p - 1, "Seq1F1B Figure 1"),
         "hanayo": (m * v + p - 1 if m >= p else v * p + m - 1, MEPIPE),
         "svpp": (m * v * s + p - 1 + (v - 1) * max(p - s * m, 0), MEPIPE),
     }

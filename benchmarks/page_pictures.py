@@ -1,4 +1,4 @@
-"""Every kind of page as a reader sees it: pictures in light, in dark and as on a phone.
+"""Every kind of page as a reader sees it: pictures at three widths, in light and in dark.
 
     python -m benchmarks.page_pictures FOLDER
 
@@ -27,9 +27,12 @@ from bubbleproof.commands.serving.serve import made_server
 ROOT = Path(__file__).parents[1]
 PAGES = {  # the page's name: the command that writes it, and the page it writes
     "schedule": ("show zb-h1 p=4 m=8 -o schedule.html", "schedule.html"),
-    "run": (f"run {ROOT}/examples/split-backward.toml --backend virtual -o run", "run/report.html"),
-    "plan": (f"plan {ROOT}/examples/plan.toml -o plan", "plan/plan.html"),
-    "trace": (f"trace {ROOT}/examples/trace -o traced", "traced/trace.html"),
+    "run": (
+        f"run {ROOT}/examples/researcher/split-backward.toml --backend virtual -o run",
+        "run/report.html",
+    ),
+    "plan": (f"plan {ROOT}/examples/researcher/plan.toml -o plan", "plan/plan.html"),
+    "trace": (f"trace {ROOT}/examples/ci/trace -o traced", "traced/trace.html"),
     "replay": ("replay 1f1b p=2 m=4 -o replay.html", "replay.html"),
 }
 SERVED = ("1f1b", "p=4", "m=8")
@@ -59,22 +62,22 @@ def main(folder: Path) -> None:
 
 def _served(browser: Browser, look: str, place: int, to: int) -> bytes:
     """What ``serve`` shows after one action was moved by keys."""
-    with _address() as address:
+    with served_address() as address:
         looked_at(browser, address, look, 1500)
-        browser.run(_IDLE)
+        browser.run(IDLE)
         if place != to:
             browser.run(f"served.move(0, {place}, {to})")
-            browser.run(_IDLE)
+            browser.run(IDLE)
         browser.run("new Promise(done => setTimeout(done, 600))")  # the frame draws by itself
         return browser.screenshot()
 
 
-_IDLE = """new Promise(done => (function wait() {
+IDLE = """new Promise(done => (function wait() {
   served.isIdle() ? done() : setTimeout(wait, 10); })())"""
 
 
 @contextmanager
-def _address() -> Iterator[str]:
+def served_address() -> Iterator[str]:
     """The address of a server while the block runs."""
     with made_server(SERVED, 0) as server:
         thread = Thread(target=server.serve_forever, kwargs={"poll_interval": 0.05})

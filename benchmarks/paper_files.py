@@ -1,4 +1,4 @@
-"""What the generators of ``examples/plans`` share: a file's head, where it lies, and writing it.
+"""What the generators of ``examples/researcher/plans`` share: a file's head, its place, writing it.
 
 A file is ``PAPER-CONFIGURATION.toml``. Ticks are microseconds, memory is bytes.
 """
@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-FOLDER = Path(__file__).resolve().parent.parent / "examples" / "plans"
+FOLDER = Path(__file__).resolve().parent.parent / "examples" / "researcher" / "plans"
 
 
 def path_of(paper: str, name: str) -> Path:

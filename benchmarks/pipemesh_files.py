@@ -1,4 +1,4 @@
-"""The problem files of PipeMesh's configurations (Table IV), ``examples/plans/pipemesh-*.toml``.
+"""The problem files of PipeMesh (Table IV), ``examples/researcher/plans/pipemesh-*.toml``.
 
     python -m benchmarks.pipemesh_files            writes them
 

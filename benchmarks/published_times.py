@@ -4,16 +4,16 @@
 ``published_rows.csv`` (each with its source) but those that it says to leave out. A few terms of
 the model of times are fitted, each by a factor on where it starts, near 1 (``costs.times.
 fitted_constants``): of ``NUMBERS`` of them that with the least mean error where whole sources, a
-repository or a paper, are left out. ``--constants FILE`` writes
-the factors that the package has, ``--errors FILE`` what is left on rows left out: what
-``costs.times.estimate_errors`` tells of other estimates. Takes a minute.
+repository or a paper, are left out. ``--constants FILE`` writes the factors that the package has,
+``--errors FILE`` the errors of rows that no constant has seen, of which the bands of estimates are
+made (``costs.times.estimate_errors``): those left out, and those of ``untouched_rows.csv``, to
+which nothing was fitted and which are estimated by what the package has. Takes two minutes.
 """
 
 from __future__ import annotations
 
 import argparse
 import csv
-import re
 from collections import Counter, defaultdict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -21,16 +21,28 @@ from pathlib import Path
 
 import numpy as np
 
+from benchmarks.cost_model_unseen import unseen
+from benchmarks.job_ranking import ranked_jobs, ranking_table
 from benchmarks.markdown import markdown_table, put_out
+from benchmarks.published_rows import (
+    Published,
+    card_of,
+    errors_as_kept,
+    percent,
+    published,
+    size_of,
+    source_of,
+    untouched,
+)
+from benchmarks.untouched_times import NOT_LOOKED_AT, untouched_table
 from bubbleproof.costs.times.along_paths import paths
 from bubbleproof.costs.times.calibration import Fit, uncalibrated
 from bubbleproof.costs.times.card_files import card
 from bubbleproof.costs.times.constants import sheet_starts
-from bubbleproof.costs.times.job_rows import JobRow, rows_of
+from bubbleproof.costs.times.job_rows import JobRow
 from bubbleproof.costs.times.work import Floats
+from bubbleproof.formats.clusters.hardware_toml import CALIBRATED, read_hardware
 
-REPOSITORY = re.compile(r"[\w.-]+/[\w.-]+(?=[ @]|$)")
-ROWS = Path(__file__).with_name("published_rows.csv")
 EVIDENCE = 300.0  # of a row; a spread of 5 % of 60 rows as much as a constant's own
 REMEMBERED = 0.5  # of it, where the source was not looked at again
 ALIKE = 6  # rows of a source and model that say as much as so many
@@ -82,36 +94,6 @@ TERMS = (
 NUMBERS = (0, 4, 6, 8, 10, 12, 15, 20, len(TERMS))
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Published:
-    """A row with its source, and what the model said before its terms were told apart."""
-
-    row: JobRow
-    source: str
-    before: float | None
-
-    @property
-    def kind(self) -> str:
-        """Dense, or a mixture."""
-        return "mixture" if any(k.experts for k, _ in self.row.model.layer_runs) else "dense"
-
-
-def published() -> list[Published]:
-    """All rows that are not left out."""
-    head, *lines = ROWS.read_text(encoding="utf-8").splitlines()
-    told = list(csv.DictReader([head, *lines]))
-    kept = [(line, one) for line, one in zip(lines, told, strict=True) if not one["left_out"]]
-    rows = rows_of("\n".join([head, *(line for line, _ in kept)]), measured=True)
-    return [
-        Published(
-            row=row,
-            source=one["source"],
-            before=float(one["before_ms"]) / row.measured_ms - 1 if one["before_ms"] else None,
-        )
-        for row, (_, one) in zip(rows, kept, strict=True)
-    ]
-
-
 class Study:
     """The rows that are fitted, as one fit of any number of terms and any part of the rows."""
 
@@ -153,26 +135,6 @@ class Study:
         return found
 
 
-def source_of(each: Published) -> str:
-    """What is left out together: a repository, or a paper."""
-    repository = REPOSITORY.match(each.source)
-    return repository.group() if repository else each.source
-
-
-def card_of(each: Published) -> str:
-    """The card of a row, of any memory."""
-    return "" if each.row.card is None else each.row.card.name.partition("-")[0]
-
-
-def _size(errors: Floats) -> tuple[str, str, str]:
-    large = np.quantile(np.abs(errors), 0.9)
-    return _percent(np.abs(errors).mean()), f"{100 * errors.mean():+.1f} %", _percent(large)
-
-
-def _percent(value: float) -> str:
-    return f"{100 * value:.1f} %"
-
-
 HEAD = """\
 # Times of published iterations
 
@@ -194,27 +156,37 @@ are noise.
 """
 
 
+RANKING = """\
+Alternatives for one job, by rows left out and, of A100 (Korthikanti et al., BPipe) and B200
+(SimuMax), by calibrations that were not fitted to them.
+
+"""
+
+
 def page(
     rows: Sequence[Published],
     study: Study,
     out: Floats,
     numbers: Sequence[tuple[Study, Floats]],
+    apart: Sequence[Published],
+    errors: Floats,
 ) -> str:
-    """The page: of the study that is taken, with each number of terms and its errors left out."""
+    """The page: of the study that is taken, with each number of terms and its errors left out; of
+    rows ``apart`` from it their errors."""
     within = study.errors()
     cards = study.left_out(card_of)
     kinds = np.array([each.kind for each in rows])
     parts = [HEAD, "## How many constants\n\n", NUMBER]
     table = []
     for each, own in numbers:
-        size = _size(own), _size(each.errors())
+        size = size_of(own), size_of(each.errors())
         chosen = " (taken)" if each is study else ""
         table.append((f"{len(each.terms)}{chosen}", size[1][0], *size[0]))
     header = ("fitted", "all rows, mean", "source left out, mean", "bias", "90 % within")
     parts += [markdown_table(header, table)]
     parts += [
-        f"\nWith the card left out, {len(study.terms)} fitted: mean {_size(cards)[0]}, bias ",
-        f"{_size(cards)[1]}, 90 % within {_size(cards)[2]}.\n",
+        f"\nWith the card left out, {len(study.terms)} fitted: mean {size_of(cards)[0]}, bias ",
+        f"{size_of(cards)[1]}, 90 % within {size_of(cards)[2]}.\n",
     ]
     groups: tuple[tuple[str, Callable[[Published], str]], ...] = (
         ("kind", lambda each: each.kind),
@@ -226,10 +198,27 @@ def page(
     )
     for title, group in groups:
         parts += [f"\n## By {title}\n\n", _by(rows, group, out, within, title)]
-    dense = _size(out[kinds == "dense"])
+    dense = size_of(out[kinds == "dense"])
     parts += [f"\nDense models left out: mean {dense[0]}, bias {dense[1]}.\n"]
     parts += ["\n## The constants that are fitted\n\n", _terms(study, rows)]
+    parts += ["\n## The order of alternatives\n\n", RANKING, _ranking(rows, out)]
+    parts += [
+        "\n## Rows that nothing was fitted to or chosen by\n\n",
+        NOT_LOOKED_AT,
+        untouched_table(apart, errors),
+    ]
     return "".join(parts)
+
+
+def _ranking(rows: Sequence[Published], out: Floats) -> str:
+    """Of rows left out, and of those that calibrations of the package were not fitted to."""
+    estimated = [
+        (each.row, each.row.measured_ms * (1 + e)) for each, e in zip(rows, out, strict=True)
+    ]
+    for name in ("a100-80gb", "b200"):
+        judged = unseen(read_hardware(CALIBRATED / f"{name}.toml"))
+        estimated += [(one.row, one.row.measured_ms * (1 + one.error)) for one in judged]
+    return ranking_table(ranked_jobs(estimated))
 
 
 def _by(
@@ -245,8 +234,10 @@ def _by(
     table = []
     for name, own in sorted(places.items()):
         was = np.array([b for n in own if (b := rows[n].before) is not None])
-        old = (len(was), *_size(was)[:2]) if len(was) else (0, "", "")
-        table.append((name, len(own), *old, _percent(np.abs(within[own]).mean()), *_size(out[own])))
+        old = (len(was), *size_of(was)[:2]) if len(was) else (0, "", "")
+        table.append(
+            (name, len(own), *old, percent(np.abs(within[own]).mean()), *size_of(out[own]))
+        )
     header = (title, "rows", "of them before", "before, mean", "before, bias", "all rows, mean")
     return markdown_table((*header, "left out, mean", "bias", "90 % within"), table)
 
@@ -274,9 +265,11 @@ def main(words: Sequence[str] | None = None) -> int:
     study, out = min(numbers, key=lambda each: float(np.abs(each[1]).mean()))
     if given.constants is not None:
         write_constants(study, given.constants)
+    apart = untouched()
+    errors = errors_as_kept(apart)
     if given.errors is not None:
-        write_errors(rows, out, given.errors)
-    put_out(page(rows, study, out, numbers), given.write)
+        write_errors([*rows, *apart], np.concatenate([out, errors]), given.errors)
+    put_out(page(rows, study, out, numbers, apart, errors), given.write)
     return 0
 
 
@@ -290,16 +283,17 @@ def write_constants(study: Study, target: Path) -> None:
 
 
 def write_errors(rows: Sequence[Published], errors: Floats, target: Path) -> None:
-    """The errors of rows left out, with what tells how near another estimate is."""
+    """The errors of rows that no constant has seen, with what tells how near an estimate is."""
     with target.open("w", newline="", encoding="utf-8") as file:
         writer = csv.writer(file, lineterminator="\n")
-        writer.writerow(("card", "software", "kind", "products", "cards", "parameters", "error"))
+        names = ("card", "software", "kind", "products", "cards", "parameters", "error")
+        writer.writerow(("source", "model", *names))
         for each, error in zip(rows, errors, strict=True):
             row = each.row
             weights = row.model.layers * 12 * row.model.hidden**2
             writer.writerow(
-                (card_of(each), row.runs.name, each.kind, row.runs.products, row.gpus, weights,
-                 f"{error:.4f}")
+                (source_of(each), row.model.name, card_of(each), row.runs.name, each.kind,
+                 row.runs.products, row.gpus, weights, f"{error:.4f}")
             )  # fmt: skip
 
 

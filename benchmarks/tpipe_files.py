@@ -1,4 +1,4 @@
-"""The problem files of T-Pipe's configurations (Figure 8), ``examples/plans/tpipe-*.toml``.
+"""The problem files of T-Pipe (Figure 8), ``examples/researcher/plans/tpipe-*.toml``.
 
     python -m benchmarks.tpipe_files            writes them
 

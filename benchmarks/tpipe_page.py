@@ -40,9 +40,10 @@ are those of built schedules. "GB" of the paper are GiB.
 FITS = """
 What fits is asked of 30 GiB: the GPU's 32 GiB (section 6.1) less 2 GiB for what nothing here
 counts. Every depth comes out the same from {low:.1f} to {high:.1f} GiB. Depths go in steps that
-give each chunk whole layers. The planner (`bubbleproof plan examples/plans/tpipe-llama-84b.toml
---paper tpipe`) says of the last row that Equation 6 does not hold there: by Figure 15(a) the
-off-load and the host's step take 4 / 0.9455 of T_bwd, and its window is 4.
+give each chunk whole layers. The planner (`bubbleproof plan
+examples/researcher/plans/tpipe-llama-84b.toml --paper tpipe`) says of the last row that
+Equation 6 does not hold there: by Figure 15(a) the off-load and the host's step take
+4 / 0.9455 of T_bwd, and its window is 4.
 """
 
 

@@ -72,9 +72,10 @@ if TYPE_CHECKING:
         replay,
         show,
     )
-    from bubbleproof.door_files import calibrate, convert, costs, estimate, read, write
+    from bubbleproof.door_files import convert, costs, estimate, read, write
+    from bubbleproof.door_plans import calibrate, plan
     from bubbleproof.door_runs import diff, hand_over, hang, profile, trace
-    from bubbleproof.door_search import pareto, plan, repair, solve
+    from bubbleproof.door_search import pareto, repair, solve
     from bubbleproof.error_base import Error
     from bubbleproof.formats.layouts.cluster_layout import ClusterLayout as Cluster
     from bubbleproof.reference_exec.models.own_model import OwnModel
@@ -148,9 +149,10 @@ _HOMES = {
     "Violation": "verify.verdict",
     **dict.fromkeys(("check", "families", "family", "idle", "measure"), "door"),
     **dict.fromkeys(("register", "replay", "show"), "door"),
-    **dict.fromkeys(("calibrate", "convert", "costs", "estimate", "read", "write"), "door_files"),
+    **dict.fromkeys(("convert", "costs", "estimate", "read", "write"), "door_files"),
+    **dict.fromkeys(("calibrate", "plan"), "door_plans"),
     **dict.fromkeys(("diff", "hand_over", "hang", "profile", "trace"), "door_runs"),
-    **dict.fromkeys(("pareto", "plan", "repair", "solve"), "door_search"),
+    **dict.fromkeys(("pareto", "repair", "solve"), "door_search"),
 }
 
 

@@ -13,11 +13,13 @@ from __future__ import annotations
 import os
 import signal
 import sys
+import time
 from types import FrameType
 
 
 def main() -> None:
     """Load the command and run it; exits with its status."""
+    began = time.perf_counter()
     _require_streams()
     if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
         signal.signal(signal.SIGINT, _end)
@@ -25,7 +27,9 @@ def main() -> None:
         _tell_version()
         return
     from bubbleproof.cli import main as command
+    from bubbleproof.commands.interrupts import loaded_since
 
+    loaded_since(began)
     is_ours = signal.getsignal(signal.SIGINT) is _end
     try:
         if is_ours:

@@ -146,7 +146,11 @@ def pareto(
 @runs("commands.planning.plan.run_plan")
 def plan(
     problem: Annotated[
-        str, Argument(metavar="PROBLEM.toml", help="With [plan], or [model] [cluster] [batch].")
+        str,
+        Argument(
+            metavar="PROBLEM.toml|MODEL",
+            help="A file with [plan] or [model] [cluster] [batch]; or a name or hf:config.json.",
+        ),
     ],
     request: PlanRequest,
 ) -> None:
@@ -265,7 +269,13 @@ def costs(
 @app.command(epilog=examples("calibrate"))
 @runs("commands.calibrate.run_calibrate")
 def calibrate(
-    rows: Annotated[str, Argument(metavar="ROWS.csv", help="Measured iterations.")],
+    rows: Annotated[
+        str,
+        Argument(
+            metavar="ROWS.csv",
+            help="Measured iterations; or one: JOB.toml with --yours and --took, PLAN with --took.",
+        ),
+    ],
     output: Annotated[
         str, Option("-o", "--output", help="The hardware file (.toml) to write."), Target.FILE
     ],
@@ -273,6 +283,10 @@ def calibrate(
     card: Annotated[
         str | None, Option(help="Their card (default: the nearest by its data sheet).")
     ] = None,
+    yours: Annotated[
+        str | None, Option(help='What was run of JOB.toml: a file, or "tensor=4 pipeline=4".')
+    ] = None,
+    took: Annotated[float | None, seconds_option("What one iteration took")] = None,
     json: Json = False,
 ) -> None:
     """Fit the constants of the model of times to measured iterations."""

@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from bubbleproof.costs.transformer import Transformer
     from bubbleproof.door_types import GivenFirst, GivenProblem, GivenSchedule
     from bubbleproof.formats import ProblemFile, ScheduleFile
-    from bubbleproof.formats.clusters.fitted_hardware import FittedHardware
     from bubbleproof.formats.conversion import WrittenFile
     from bubbleproof.formats.plans.plan_json import PlanFile
 
@@ -117,7 +116,9 @@ def write(
 
 
 @door_function
-def estimate(rows: FilePath, hardware: FilePath) -> list[Estimate]:
+def estimate(
+    rows: FilePath, hardware: FilePath, *, refused: list[str] | None = None
+) -> list[Estimate]:
     """What iterations would take, in time and memory.
 
     Parameters
@@ -127,6 +128,9 @@ def estimate(rows: FilePath, hardware: FilePath) -> list[Estimate]:
         (``costs.times.job_rows``). No measured column is looked at.
     hardware
         A card with its constants: a file that ``bubbleproof calibrate`` wrote, or a card's name.
+    refused
+        Takes what is wrong with rows that cannot be read, one line each with the row's number, and
+        the others are estimated; without it the first such row raises.
 
     Returns
     -------
@@ -144,8 +148,9 @@ def estimate(rows: FilePath, hardware: FilePath) -> list[Estimate]:
     from bubbleproof.formats.clusters.hardware_toml import read_hardware, read_rows
 
     by = read_hardware(path_text(hardware, asker="estimate"))
-    told = read_rows(path_text(rows, asker="estimate"), measured=False, on=by.card.name)
-    return estimates(told, by)
+    path = path_text(rows, asker="estimate")
+    told = read_rows(path, measured=False, on=by.card.name, refused=refused)
+    return estimates(told, by, refused)
 
 
 @door_function
@@ -252,33 +257,3 @@ def costs(
     flag = {} if sequence_parallel is None else {"sequence_parallel": sequence_parallel}
     sizes = {name: whole(value, name, asker="costs") for name, value in numbers.items()}
     return model_costs(shape, base.with_changes(**sizes, **told, **flag))
-
-
-@door_function
-def calibrate(rows: FilePath, path: FilePath, *, card: str | None = None) -> FittedHardware:
-    """Fit the constants of the model of times to measured iterations, and write them.
-
-    Parameters
-    ----------
-    rows
-        A CSV file of measured iterations, one a row (``costs.times.job_rows``).
-    path
-        The hardware file (.toml) to write, which ``estimate`` takes.
-    card
-        The card that ran them; by default the nearest by its data sheet.
-
-    Returns
-    -------
-    FittedHardware
-        The constants (``calibration``) and the ``mean_error`` that is left on the rows.
-
-    Raises
-    ------
-    TypeError, ValueError
-        For rows, a card or a file that cannot be used.
-    """
-    from bubbleproof.formats.clusters.fitted_hardware import fitted_hardware
-
-    source, target = (path_text(each, asker="calibrate") for each in (rows, path))
-    told = None if card is None else text(card, "card", asker="calibrate")
-    return fitted_hardware(source, target, told, "calibrate: card")

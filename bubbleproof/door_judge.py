@@ -17,6 +17,7 @@ from bubbleproof.formats.plans.plan_scope import ChoicesToBound, PlanQuestion, p
 from bubbleproof.formats.problem_toml import problem_file_of_text
 from bubbleproof.formats.schedule_file import ScheduleFile
 from bubbleproof.planners.cluster_planned import ClusterPlan, NoClusterPlan
+from bubbleproof.planners.plan_facts import DeploymentPlan
 from bubbleproof.planners.planned import NoPlanFound, Plan, SolvedCandidate
 from bubbleproof.theory.pipelines.pipeline import Pipeline
 from bubbleproof.theory.pipelines.shapes.plan_space import PlanSpace
@@ -130,7 +131,10 @@ def _file(plan: FoundPlan, asker: str) -> PlanFile:
     if isinstance(plan, Plan):
         problem = problem_file_of_text(plan.source.text, name=plan.source.name)
         return planned_file(plan.source.text, problem, plan.space, plan.winner)
-    cluster = cluster_file_of_text(plan.source.text, name=plan.source.name)
+    if isinstance(plan, DeploymentPlan):  # a configuration of one's own may be a candidate
+        cluster = plan.file
+    else:
+        cluster = cluster_file_of_text(plan.source.text, name=plan.source.name)
     text, own = deployed_text(cluster, plan.winner), plan.plan
     return planned_file(
         text,

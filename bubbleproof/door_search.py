@@ -1,43 +1,21 @@
-"""The searches at the door (``import bubbleproof as bp``): ``solve``, ``plan`` and their like."""
+"""The searches at the door (``import bubbleproof as bp``): ``solve``, ``repair``, ``pareto``."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import replace
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from bubbleproof.arguments import (
     checked,
     door_function,
     hears,
-    listed,
-    named_or_listed,
     number,
-    path_text,
-    text,
-    whole,
-    wrong,
 )
 from bubbleproof.door_given import schedule_file, stated
-from bubbleproof.faults import WrongType
-from bubbleproof.theory.pipelines.pipeline import Pipeline
 
 if TYPE_CHECKING:
-    from bubbleproof.arguments import FilePath, Progress
-    from bubbleproof.costs.transformer import Transformer
+    from bubbleproof.arguments import Progress
     from bubbleproof.door_types import GivenFirst, GivenProblem
-    from bubbleproof.formats.clusters.cluster_toml import ClusterFile
-    from bubbleproof.formats.layouts.cluster_layout import ClusterLayout
-    from bubbleproof.planners import PlanOptions
-    from bubbleproof.planners.cluster_planned import ClusterPlan, NoClusterPlan
-    from bubbleproof.planners.plan_facts import (
-        DeploymentPlan,
-        NoDeploymentPlan,
-        NoPipelinePlan,
-        PipelinePlan,
-    )
-    from bubbleproof.planners.planned import PlanSource
     from bubbleproof.report.solved_result import ProblemInput, SolvedResult
     from bubbleproof.solvers.options import Progress as SearchProgress
     from bubbleproof.solvers.pareto_front import Front
@@ -78,7 +56,7 @@ def solve(
     engine
         ``auto``, ``cpsat``, ``pulp``, ``z3`` or ``sat``.
     certified
-        Spend the time limit on a certificate where an engine's word is all there is.
+        Require a certificate: spend the time limit on one where a solver's bound has none.
     threads, seed
         Of the engine.
     memory
@@ -219,194 +197,3 @@ def _source_of(given: GivenProblem, asker: str) -> ProblemInput:
 
     problem, pipeline, name = stated(given, asker=asker)
     return ProblemInput(name=name, problem=problem, pipeline=pipeline)
-
-
-@door_function
-def plan(
-    problem: Pipeline | FilePath | None = None,
-    *,
-    model: Transformer | str | None = None,
-    card: str | None = None,
-    cards: int | None = None,
-    cluster: ClusterLayout | None = None,
-    samples: int | None = None,
-    sequence: int | None = None,
-    chunks: Sequence[int] = (1,),
-    placements: Sequence[str | Sequence[int]] = ("loop",),
-    backward: Sequence[str | Sequence[bool]] = ("whole",),
-    slices: Sequence[int] = (1,),
-    time_limit: float | None = None,
-    work: float | None = None,
-    threads: int = 2,
-    seed: int = 1,
-    memory: int | str | None = None,
-    progress: Progress | None = None,
-) -> PipelinePlan | NoPipelinePlan | DeploymentPlan | NoDeploymentPlan:
-    """The best pipeline over shapes and choices, and how good it is.
-
-    Parameters
-    ----------
-    problem
-        A problem file with a table ``[plan]``, which then tells the shapes, or with ``[model]``,
-        ``[cluster]`` and ``[batch]``; or a ``Pipeline`` of one chunk and one slice in a loop, with
-        the ticks, activation and static memory of a rank. None: a model on a cluster, told by:
-    model
-        A published one by its name (``"llama-2-13b"``), or a ``Model``.
-    card, cards
-        Which card, by its name (``"h100"``), and how many.
-    cluster
-        A ``Cluster``, in place of both.
-    samples, sequence
-        Of one training step over all replicas, and the tokens of each; by default the model's
-        longest.
-    chunks, slices
-        Chunks per rank, and pieces of a sample along the sequence, to try. Each takes its share of
-        the rank's ticks and activation.
-    placements
-        ``loop``, ``wave``, ``bidirectional``, or the rank of each stage.
-    backward
-        ``whole``, ``split``, ``mixed``, or whether each rank splits.
-    time_limit
-        Seconds in all, by default 60, and no limit beside ``work``.
-    work
-        Units of work in all, of about a second each, in place of seconds: the plan repeats exactly.
-    threads, seed
-        Of an engine.
-    memory
-        What an engine may take: bytes, or a text such as ``"4 GiB"``.
-    progress
-        Hears of each candidate that was looked at, a line of text.
-
-    Returns
-    -------
-    PipelinePlan
-        ``winner`` with its pipeline and schedule, ``value`` and ``lower_bound`` (ticks), all
-        candidates (``judged``) and the ``bundle`` of their proofs.
-    NoPipelinePlan
-        That nothing fits, or that nothing was found in the time: the same without a winner, and
-        the ``least_capacity`` in which something fits.
-    DeploymentPlan
-        Of a model on a cluster: the ``winner`` of all deployments, its ``plan``, and ``rows``, what
-        became of each.
-    NoDeploymentPlan
-        That no deployment runs, or none was found: ``rows``, and the ``nearest`` deployment.
-
-    Raises
-    ------
-    TypeError, ValueError
-        For what is no problem, for lists that are empty or too long, and for a file without a plan.
-    """
-    given = locals()  # the options by name
-    from bubbleproof.costs import known_models
-    from bubbleproof.formats import read_problem
-    from bubbleproof.formats.clusters.cluster_toml import is_cluster_file
-    from bubbleproof.formats.inputs import require_problem_file
-    from bubbleproof.formats.values import bytes_of
-    from bubbleproof.planners import PlanOptions
-    from bubbleproof.planners import plan as search
-    from bubbleproof.planners.plan_facts import stated_plan
-    from bubbleproof.theory.pipelines.placement import PLACEMENTS
-    from bubbleproof.theory.pipelines.shapes.few_candidates import few
-    from bubbleproof.theory.pipelines.shapes.plan_space import MIXED, SPLIT, WHOLE, PlanSpace
-
-    limits = checked(PlanOptions, given, bytes_of, asker="plan")
-    options = PlanOptions.asked(limits, tell=hears(progress, asker="plan"))
-    if problem is None:
-        return _of_job(_job(model, card, cards, cluster, samples, sequence), options)
-    job = {"model": model, "card": card, "cards": cards, "cluster": cluster, "samples": samples}
-    if told := [name for name, value in {**job, "sequence": sequence}.items() if value is not None]:
-        raise WrongType(f"plan: {', '.join(told)} go without a problem, which tells its own")
-    if isinstance(problem, Pipeline):
-        space = PlanSpace(
-            pipeline=problem,
-            chunks=_wholes(chunks, "chunks"),
-            placements=named_or_listed(placements, "placements", PLACEMENTS, asker="plan"),
-            backward=named_or_listed(backward, "backward", (WHOLE, SPLIT, MIXED), asker="plan"),
-            slices=_wholes(slices, "slices"),
-        )
-        return stated_plan(None, search(few(space), options))
-    path = path_text(problem, asker="plan")
-    if path.lower() in known_models():
-        like = 'card="h100", cards=64, samples=512'
-        raise ValueError(f"plan: {path} is a model: write plan(model={path!r}, {like})")
-    require_problem_file(path, asker="plan")
-    if is_cluster_file(path):
-        return _of_cluster(path, options)
-    found = read_problem(path)
-    if found.plan is None:
-        raise ValueError(f"plan: {problem} has no table [plan], such as chunks = [1, 2]")
-    planned = replace(search(found.plan, options), source=_source(path))
-    return stated_plan(found, planned)
-
-
-def _of_cluster(path: str, options: PlanOptions) -> DeploymentPlan | NoDeploymentPlan:
-    from bubbleproof.formats.clusters.cluster_toml import read_cluster_file
-    from bubbleproof.planners.plan_facts import stated_deployments
-
-    file = read_cluster_file(path)
-    return stated_deployments(file, replace(_searched(file, options), source=_source(path)))
-
-
-def _of_job(text: str, options: PlanOptions) -> DeploymentPlan | NoDeploymentPlan:
-    """Of the text of a file that nobody wrote."""
-    from bubbleproof.formats.clusters.cluster_toml import cluster_file_of_text
-    from bubbleproof.planners.plan_facts import stated_deployments
-    from bubbleproof.planners.planned import PlanSource
-
-    file = cluster_file_of_text(text, name="job")
-    source = PlanSource(name=file.name, text=text)
-    return stated_deployments(file, replace(_searched(file, options), source=source))
-
-
-def _job(
-    model: Transformer | str | None,
-    card: str | None,
-    cards: int | None,
-    cluster: ClusterLayout | None,
-    samples: int | None,
-    sequence: int | None,
-) -> str:
-    """The text of the file of a model on a cluster."""
-    from bubbleproof.costs import Transformer
-    from bubbleproof.formats.clusters.job_text import job_text
-    from bubbleproof.formats.layouts.cluster_layout import ClusterLayout
-
-    one = 'a problem, or model="llama-2-13b", card="h100", cards=64, samples=512'
-    if model is None or samples is None or (cluster is None and (card is None or cards is None)):
-        raise WrongType(f"plan: expected {one}")
-    if cluster is not None and (card, cards) != (None, None):
-        raise WrongType("plan: card and cards go without a cluster, which tells its own")
-    if not isinstance(model, str | Transformer):
-        raise wrong(model, "model", "a name or a Model", asker="plan")
-    if cluster is None:
-        named = text(card, "card", asker="plan")
-        cluster = ClusterLayout(card=named, cards=whole(cards, "cards", asker="plan"))
-    if not isinstance(cluster, ClusterLayout):
-        raise wrong(cluster, "cluster", "a Cluster", asker="plan")
-    tokens = None if sequence is None else whole(sequence, "sequence", asker="plan")
-    return job_text(model, cluster, whole(samples, "samples", asker="plan"), tokens)
-
-
-def _searched(file: ClusterFile, options: PlanOptions) -> ClusterPlan | NoClusterPlan:
-    """The best of all deployments."""
-    from bubbleproof.formats.clusters.deployed_space import all_counted, deployed_space
-    from bubbleproof.planners.planning import plan_cluster
-
-    return plan_cluster(
-        all_counted(file),
-        lambda one: deployed_space(file, one),
-        replace(options, orders=file.orders),
-        is_lazy=file.is_open,
-        bounded=file.bounded,
-    )
-
-
-def _source(path: str) -> PlanSource:
-    """The file that is planned, for ``check`` and ``write``."""
-    from bubbleproof.planners.planned import PlanSource
-
-    return PlanSource(name=Path(path).stem, text=Path(path).read_text(encoding="utf-8"))
-
-
-def _wholes(given: Sequence[int], name: str) -> tuple[int, ...]:
-    return tuple(whole(value, name, asker="plan") for value in listed(given, name, asker="plan"))

@@ -17,6 +17,8 @@ from bubbleproof.formats.plans.plan_json import PlanFile
 from bubbleproof.formats.pytorch_csv import TableFile
 from bubbleproof.planners.cluster_planned import NoClusterPlan
 from bubbleproof.planners.planned import NoPlanFound
+from bubbleproof.planners.side_by_side import SideBySide
+from bubbleproof.planners.what_ifs import PlannedJobs
 from bubbleproof.reference_exec.evidence.replay_report import ReplayReport
 from bubbleproof.reference_exec.models.model_spec import ModelSpec
 from bubbleproof.reference_exec.models.own_model import OwnModel
@@ -47,7 +49,9 @@ RankOrders = Sequence[Sequence[ActionLike]] | Mapping[int, Sequence[ActionLike]]
 GivenProblem = Pipeline | Problem | ProblemFile | ScheduleFile | FamilyMember | PlanFile | FilePath
 GivenOrder = ScheduleFile | FamilyMember | Program | TableFile | RankOrders | TorchSchedule
 
-AnyPlan = FoundPlan | NoPlanFound | NoClusterPlan  # the last two are refused where one is asked for
+AnyPlan = (  # all but the first are refused where one is asked for
+    FoundPlan | NoPlanFound | NoClusterPlan | PlannedJobs | SideBySide
+)
 GivenFirst = GivenProblem | GivenOrder | AnyPlan | Result
 GivenSchedule = Schedule | Result | Repair | GivenOrder | FilePath
 GivenRun = GivenSchedule | ReplayReport

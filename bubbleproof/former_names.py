@@ -2,7 +2,7 @@
 
 ``Former`` stands beside an option, a parameter or a key in its annotation; ``MOVED`` has modules.
 On the command line a warning is a line on standard error. The policy stands in
-``docs/reference/compatibility.md``.
+``docs/reference/json-output.md``.
 """
 
 from __future__ import annotations

@@ -200,7 +200,6 @@ _LLAMA = (
     (("shared_feed_forward",), ((0,),), "a shared expert"),
     (("dense_layers",), ((0,),), "layers without experts beside others"),
     (("runs",), (((),),), "layers of several kinds"),
-    (("tower",), ((None,),), "a tower in front"),
     (("mixer",), ((None,),), "layers without attention"),
     (("window", "chunk"), ((0, 0),), "attention in windows or chunks"),
     (("extras",), (((),), (("query norm", "key norm"),)), "gates, sinks or biases of the router"),
@@ -294,7 +293,6 @@ FRAMEWORKS = (
             (("norm",), (("layer",), ("rms",)), "norms that lack a part"),
             (("window", "chunk"), ((0, 0),), "attention to a part of the sequence"),
             (("mixer",), ((None,),), "layers without attention"),
-            (("tower",), ((None,),), "a tower in front"),
             (
                 ("attention_biases", "feed_forward_bias"),
                 (("none", False), ("inputs", False), ("all", True)),

@@ -3,11 +3,11 @@
    question goes through Coq's own library anew. *)
 
 From Bubbleproof Require Import Definitions Stores AllRules Starts Exchange Packing LeftShift
-  Pipeline OneF1B GPipe Instances OneMachine OrderPeaks Lifecycles PricesSound
+  Pipeline OneF1B GPipe Instances Given OneMachine OrderPeaks Lifecycles PricesSound
   InOrder Bounds FreeEdges OneStore SpanIdle VolumeSound Uses Trail Shown Relaxation Cases
-  RankClaims NoRoom Windows WindowRows
+  RankClaims NoRoom Windows WindowRows Plans
   Peaks StagesBound Frontier Moments BPipe BestPlan WaitGraph Semantics Stricter
-  OneOrder Lowered ZBH1 Orders.
+  OneOrder Lowered ZBH1 SplitTwo Orders.
 
 Definition every_theorem := (
   check_complete_iff,
@@ -45,6 +45,7 @@ Definition every_theorem := (
   optimal_1f1b,
   valid_gpipe,
   optimal_gpipe,
+  written_is,
   check_spans_iff,
   rows_are_a_plan,
   rows_lie,
@@ -84,6 +85,8 @@ Definition every_theorem := (
   pipeline_never_stuck,
   valid_zbh1,
   optimal_zbh1,
+  split_two,
+  two_meets,
   by_start_permutes,
   by_start_sorted,
   prices_sound,
@@ -122,6 +125,8 @@ Definition every_theorem := (
   placed_plan,
   windows_bound_plans,
   windows_on_the_problem,
+  is_tried,
+  bundle_bounds,
   uses_held,
   trail_bounds_plans,
   trail_on_the_problem).

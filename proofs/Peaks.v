@@ -20,6 +20,9 @@ Definition peak_is (rows : schedule action) (i : nat) (n : Z) :=
 
 (* ---- What is held, counted. ---- *)
 
+Lemma housed_here : forall t, In t (tasks _ given) -> homes _ given t <> [].
+Proof. intros [i j|i j] _; discriminate. Qed.
+
 Definition begun (s : action -> Z) i now j := one (s (F i j) <=? now).
 Definition over (s : action -> Z) i now j := one (s (B i j) + tB <=? now).
 
@@ -31,7 +34,10 @@ Notation s := (first_start action same_action rows).
 
 Lemma held_counts : forall i now, (i < p)%nat ->
   held rows i now = sum m (begun s i now) - sum m (over s i now).
-Proof. exact (held_counts p m _ _ _ _ rows all_there). Qed.
+Proof.
+  intros i now Hi. apply (uses_count action same_action given housed_here rows all_there m (F i) (B i));
+    intros j Hj; [apply is_F | apply is_B]; lia.
+Qed.
 
 (* Where the k-th forward but K never starts before the k-th backward has ended, K are held. *)
 Lemma held_at_most : forall i k, (i < p)%nat ->
@@ -105,7 +111,7 @@ End OfRows.
 
 Lemma starts_of_rows : forall (s : action -> Z) t, In t (tasks _ given) ->
   first_start action same_action (rows_of action given s) t = s t.
-Proof. exact (starts_of_rows p m _ _ _ _). Qed.
+Proof. exact (starts_of_rows action same_action given housed_here). Qed.
 
 Ltac product a b := assert (0 <= a * b) by (apply Z.mul_nonneg_nonneg; lia).
 Ltac products a := product a tF; product a tB.

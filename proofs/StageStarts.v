@@ -7,6 +7,91 @@ From Bubbleproof Require Import Definitions Stores Starts Pipeline Sums.
 Import ListNotations.
 Open Scope Z_scope.
 
+(* ---- What is held of any problem, counted. ---- *)
+
+Section Held.
+
+Variables (T : Type) (same : forall x y : T, {x = y} + {x <> y}) (given : problem T).
+Hypothesis housed : forall t, In t (tasks _ given) -> homes _ given t <> [].
+
+(* One unit from the start of x j to the end of y j, for each j below m. *)
+Definition uses (m : nat) (x y : nat -> T) : store T := Store T 0 None
+  (map (fun j => Event T (x j) false 1) (seq 0 m) ++ map (fun j => Event T (y j) true (-1)) (seq 0 m)).
+
+Section Counted.
+
+Variable rows : schedule T.
+Hypothesis all_there : complete T given rows.
+Notation s := (first_start T same rows).
+
+Lemma moment_of : forall t at_e d, In t (tasks _ given) ->
+  moment T same given rows (Event T t at_e d) = Some (if at_e then s t + duration _ given t else s t).
+Proof.
+  intros t at_e d I. unfold moment, first_start. cbn [owner at_end].
+  destruct (find _ rows) as [x|] eqn:E.
+  - apply find_some in E as [_ E]. apply same_task_iff in E. unfold finish. rewrite E. reflexivity.
+  - exfalso. destruct all_there as (H & _ & _). assert (N := housed t I).
+    destruct (homes T given t) as [|r rs] eqn:R; [congruence|].
+    specialize (H t r I ltac:(rewrite R; left; reflexivity)). apply in_map_iff in H as (x & Ex & Ix).
+    unfold site in Ex. injection Ex as _ Et. apply (find_none _ _ E) in Ix.
+    rewrite (proj2 (same_task_iff _ _ _ _) Et) in Ix. discriminate.
+Qed.
+
+Lemma added_app : forall now l k, added T same given rows now (l ++ k) =
+  added T same given rows now l + added T same given rows now k.
+Proof. intros now l k. induction l as [|e l IH]; cbn [added app]; [lia|]. rewrite IH. lia. Qed.
+
+Lemma added_each : forall (t : nat -> T) at_e d now n, (forall j, (j < n)%nat -> In (t j) (tasks _ given)) ->
+  added T same given rows now (map (fun j => Event T (t j) at_e d) (seq 0 n)) =
+  sum n (fun j => one ((if at_e then s (t j) + duration _ given (t j) else s (t j)) <=? now) * d).
+Proof.
+  intros t at_e d now. induction n as [|n IH]; intros H; [reflexivity|].
+  rewrite seq_S, map_app, added_app, IH by (intros j L; apply H; lia). cbn [map added sum Nat.add].
+  rewrite moment_of by (apply H; lia). cbn [delta]. destruct (_ <=? now); cbn [one]; lia.
+Qed.
+
+Lemma uses_count : forall m x y now, (forall j, (j < m)%nat -> In (x j) (tasks _ given)) ->
+  (forall j, (j < m)%nat -> In (y j) (tasks _ given)) -> load T same given rows (uses m x y) now =
+  sum m (fun j => one (s (x j) <=? now)) - sum m (fun j => one (s (y j) + duration _ given (y j) <=? now)).
+Proof.
+  intros m x y now X Y. unfold load, uses. cbn [base events]. rewrite added_app, !added_each by assumption.
+  rewrite !sum_scale. lia.
+Qed.
+
+(* Where each y j ends when its x j has started, or later. *)
+Lemma uses_alive : forall m x y now, (forall j, (j < m)%nat -> In (x j) (tasks _ given)) ->
+  (forall j, (j < m)%nat -> In (y j) (tasks _ given)) ->
+  (forall j, (j < m)%nat -> s (x j) <= s (y j) + duration _ given (y j)) ->
+  load T same given rows (uses m x y) now =
+  sum m (fun j => one (during (s (x j)) now (s (y j) + duration _ given (y j)))).
+Proof.
+  intros m x y now X Y O. rewrite uses_count by assumption.
+  enough (E : sum m (fun j => one (s (x j) <=? now)) =
+    sum m (fun j => one (during (s (x j)) now (s (y j) + duration _ given (y j))) +
+      one (s (y j) + duration _ given (y j) <=? now))) by (rewrite sum_add in E; lia).
+  apply sum_ext. intros j Hj. specialize (O j Hj). unfold during.
+  destruct (Z.leb_spec (s (x j)) now), (Z.leb_spec (s (y j) + duration T given (y j)) now),
+    (Z.ltb_spec now (s (y j) + duration T given (y j))); cbn; lia.
+Qed.
+
+End Counted.
+
+(* The rows made of starts have these starts. *)
+Lemma starts_of_rows : forall (s : T -> Z) t, In t (tasks _ given) ->
+  first_start T same (rows_of T given s) t = s t.
+Proof.
+  intros s t I. unfold first_start. destruct (find _ _) as [x|] eqn:E.
+  - apply find_some in E as [Ix E]. apply same_task_iff in E. apply in_rows_of in Ix as (_ & _ & S).
+    congruence.
+  - exfalso. assert (N := housed t I). destruct (homes T given t) as [|r rs] eqn:R; [congruence|].
+    assert (K : In (Row _ r t (s t)) (rows_of T given s)).
+    { apply in_rows_of. cbn. split; [exact I|]. split; [rewrite R; left; reflexivity | reflexivity]. }
+    apply (find_none _ _ E) in K. cbn in K. rewrite (proj2 (same_task_iff _ _ _ _) eq_refl) in K.
+    discriminate.
+Qed.
+
+End Held.
+
 (* What rank i holds: one activation of a microbatch from the start of its forward to the end of its
    backward, for m microbatches. *)
 Definition activations (m i : nat) : store action := Store action 0 None
@@ -192,72 +277,8 @@ Qed.
 Lemma stages_well_formed : well_formed action given.
 Proof. exact (pipeline_is_well_formed p m 0 0). Qed.
 
-(* ---- What is held, counted. ---- *)
-
-Section OfRows.
-
-Variable rows : schedule action.
-Hypothesis all_there : complete action given rows.
-Notation s := (first_start action same_action rows).
-
-Lemma moment_of : forall t at_e d, In t (tasks _ given) ->
-  moment action same_action given rows (Event action t at_e d) =
-  Some (if at_e then s t + duration _ given t else s t).
-Proof.
-  intros t at_e d I. unfold moment, first_start. cbn [owner at_end].
-  destruct (find _ rows) as [x|] eqn:E.
-  - apply find_some in E as [_ E]. apply same_task_iff in E. unfold finish. rewrite E. reflexivity.
-  - exfalso. destruct all_there as (H & _ & _).
-    assert (exists r, In r (homes _ given t)) as (r & Ir).
-    { destruct t as [i j|i j]; exists (Z.of_nat i); left; reflexivity. }
-    specialize (H t r I Ir). apply in_map_iff in H as (x & Ex & Ix).
-    unfold site in Ex. injection Ex as _ Et. apply (find_none _ _ E) in Ix.
-    rewrite (proj2 (same_task_iff _ _ _ _) Et) in Ix. discriminate.
-Qed.
-
-Lemma added_app : forall now l k, added action same_action given rows now (l ++ k) =
-  added action same_action given rows now l + added action same_action given rows now k.
-Proof. intros now l k. induction l as [|e l IH]; cbn [added app]; [lia|]. rewrite IH. lia. Qed.
-
-Lemma added_each : forall (t : nat -> action) at_e d now n,
-  (n <= m)%nat -> (forall j, (j < m)%nat -> In (t j) (tasks _ given)) ->
-  added action same_action given rows now (map (fun j => Event action (t j) at_e d) (seq 0 n)) =
-  sum n (fun j => if (if at_e then s (t j) + duration _ given (t j) else s (t j)) <=? now
-                  then d else 0).
-Proof.
-  intros t at_e d now. induction n as [|n IH]; intros L H; [reflexivity|].
-  rewrite seq_S, map_app, added_app, IH by (lia || exact H). cbn [map added sum Nat.add].
-  rewrite moment_of by (apply H; lia). cbn [delta]. rewrite Z.add_0_r. reflexivity.
-Qed.
-
-Lemma held_counts : forall i now, (i < p)%nat -> held_in given m rows i now =
-  sum m (fun j => one (s (F i j) <=? now)) - sum m (fun j => one (s (B i j) + b i <=? now)).
-Proof.
-  intros i now Hi. unfold held_in, load, activations. cbn [base events]. rewrite added_app.
-  rewrite (added_each (F i) false 1 now m), (added_each (B i) true (-1) now m); try lia;
-    try (intros j Hj; first [apply (is_F p m 0 0) | apply (is_B p m 0 0)]; lia).
-  rewrite Z.add_0_l. change (fun j => if s (F i j) <=? now then 1 else 0) with
-    (fun j => one (s (F i j) <=? now)).
-  enough (E : sum m (fun j => if s (B i j) + b i <=? now then -1 else 0) =
-    sum m (fun j => one (s (B i j) + b i <=? now) * -1)) by (rewrite sum_scale in E; cbn; lia).
-  apply sum_ext. intros j _. destruct (_ <=? _); reflexivity.
-Qed.
-
-End OfRows.
-
-(* The rows made of starts have these starts. *)
-Lemma starts_of_rows : forall (s : action -> Z) t, In t (tasks _ given) ->
-  first_start action same_action (rows_of action given s) t = s t.
-Proof.
-  intros s t I. unfold first_start. destruct (find _ _) as [x|] eqn:E.
-  - apply find_some in E as [Ix E]. apply same_task_iff in E. apply in_rows_of in Ix as (_ & _ & S).
-    congruence.
-  - exfalso. assert (K : In (Row _ (match t with F i _ | B i _ => Z.of_nat i end) t (s t))
-      (rows_of action given s)).
-    { apply in_rows_of. cbn. destruct t as [i j|i j]; (split; [exact I|]); cbn; tauto. }
-    apply (find_none _ _ E) in K. cbn in K.
-    rewrite (proj2 (same_task_iff _ _ _ _) eq_refl) in K. discriminate.
-Qed.
+Lemma all_housed : forall t, In t (tasks _ given) -> homes _ given t <> [].
+Proof. intros [i j|i j] _; discriminate. Qed.
 
 (* ---- What valid schedules give. ---- *)
 
@@ -307,15 +328,11 @@ Lemma held_is_in_flight : forall rows first last,
   held_in given m rows i now = in_flight m b (fun i j => s (F i j)) (fun i j => s (B i j)) i now.
 Proof.
   intros rows first last V W i now Hi s. assert (K := valid_keeps rows first last V W).
-  rewrite held_counts by (apply V || exact Hi). fold s. unfold in_flight.
-  enough (E : sum m (fun j => one (s (F i j) <=? now)) =
-    sum m (fun j => one (during (s (F i j)) now (s (B i j) + b i)) + one (s (B i j) + b i <=? now)))
-    by (rewrite sum_add in E; lia).
-  apply sum_ext. intros j Hj.
+  apply (uses_alive action same_action given all_housed rows (proj1 V) m (F i) (B i) now);
+    intros j Hj; [apply (is_F p m 0 0); lia | apply (is_B p m 0 0); lia|].
   assert (A := forward_first _ _ _ _ _ _ _ _ f_takes b_takes dn_takes up_takes _ _ K i j Hi Hj).
-  cbn beta in A. fold s in A. specialize (f_takes i). specialize (b_takes i). unfold during.
-  destruct (Z.leb_spec (s (F i j)) now), (Z.leb_spec (s (B i j) + b i) now),
-    (Z.ltb_spec now (s (B i j) + b i)); cbn; lia.
+  cbn beta in A. fold s. fold s in A. specialize (f_takes i). specialize (b_takes i).
+  cbn [duration stages]. lia.
 Qed.
 
 (* ---- And what gives valid schedules. ---- *)
@@ -369,7 +386,7 @@ Proof.
     (keeps_timed s 0 last K)) as [V W].
   exists (rows_of action given s). split; [exact V|]. split; [exact W|]. intros i now Hi.
   rewrite (held_is_in_flight _ _ _ V W) by exact Hi. unfold in_flight. apply sum_ext. intros j Hj.
-  rewrite !starts_of_rows by (first [apply (is_F p m 0 0) | apply (is_B p m 0 0)]; lia).
+  rewrite !(starts_of_rows _ _ _ all_housed) by (first [apply (is_F p m 0 0) | apply (is_B p m 0 0)]; lia).
   reflexivity.
 Qed.
 

@@ -172,4 +172,29 @@ BOUND_MUTANTS = {
         "least <= last - first.\nProof.",
         "least < last - first.\nProof.",
     ),
+    "a plan's candidate without a proof": (
+        "Plans.v",
+        "Some b => check_bounded s least b p | None => false",
+        "Some b => check_bounded s least b p | None => true",
+    ),
+    "a plan's candidate by the proof of another": (
+        "Plans.v",
+        "if candidate_eq (which b) c then true else false",
+        "if candidate_eq (which b) c then true else true",
+    ),
+    "no room whatever is chosen": (
+        "Plans.v",
+        "nothing_open b &&\n      (well_written",
+        "true &&\n      (well_written",
+    ),
+    "what is open left out of what a rank computes": (
+        "Plans.v",
+        "check_choices l stores open && check_relaxed l stores [] open [] &&",
+        "check_choices l stores open && true &&",
+    ),
+    "a pipeline whose stores are others": (
+        "Given.v",
+        "instance l es = problem_of p /\\ stores = stores_of p",
+        "instance l es = problem_of p /\\ [] = stores_of p",
+    ),
 }

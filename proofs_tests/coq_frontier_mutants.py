@@ -1,7 +1,7 @@
 """False statements about time, memory and where activations lie, as in ``coq_mutants.py``.
 
-Each hypothesis of ``stages_bound``, ``frontier``, ``fastest_holds_everywhere`` and
-``bpipe_is_best`` is weakened once, and each bound is raised by one.
+Each hypothesis of ``stages_bound``, ``frontier``, ``fastest_holds_everywhere``, ``bpipe_is_best``
+and ``split_two`` is weakened once, and each bound is raised by one.
 """
 
 from __future__ import annotations
@@ -13,6 +13,10 @@ MANY = (
     "(2 * p <= m)%nat -> (2 <= p)%nat -> 1 <= P -> Z.of_nat p + 2 <= 2 * most.\n"
     "Proof.\n  intros most. exact"
 )  # of the theorem alone: in the lemma before it the arithmetic takes half a minute to fail
+SPLIT = (
+    "(forall now, held_split p m rows 0 now <= 2) -> (Z.of_nat p + 1) * Z.of_nat m + 1 <= "
+    "last - first."
+)
 FRONTIER_MUTANTS = {
     "stages: the bound raised by one": ("StagesBound.v", STAGES, f"{STAGES} + 1"),
     "stages: a rank before the capped one": ("StagesBound.v", "(c <= r)%nat", "(r <= c)%nat"),
@@ -118,4 +122,25 @@ FRONTIER_MUTANTS = {
     "plans: of few microbatches": ("BestPlan.v", MANY, MANY.replace("2 * p <= m", "p <= m")),
     "plans: of one rank": ("BestPlan.v", "(2 <= p)%nat", "(1 <= p)%nat"),
     "plans: of no time": ("BestPlan.v", "1 <= P", "0 <= P"),
+    "split: the bound raised by one": (
+        "SplitTwo.v",
+        SPLIT,
+        SPLIT.replace("m + 1 <=", "m + 2 <="),
+    ),
+    "split: room for three": ("SplitTwo.v", SPLIT, SPLIT.replace("now <= 2", "now <= 3")),
+    "split: of one microbatch": (
+        "SplitTwo.v",
+        "(1 <= p)%nat -> (2 <= m)%nat -> forall rows",
+        "(1 <= p)%nat -> (1 <= m)%nat -> forall rows",
+    ),
+    "split: met for odd m": (
+        "SplitTwo.v",
+        "(exists h, (m = 2 * h)%nat) -> exists rows",
+        "(exists h, (m = h)%nat) -> exists rows",
+    ),
+    "split: met by one rank": (
+        "SplitTwo.v",
+        "(2 <= p)%nat -> (exists h, (m = 2 * h)%nat) -> exists rows",
+        "(1 <= p)%nat -> (exists h, (m = 2 * h)%nat) -> exists rows",
+    ),
 }

@@ -79,21 +79,22 @@ def _of_families() -> Iterator[str]:
 
 
 def _of_files() -> Iterator[str]:
-    for name in sorted(path.name for path in EXAMPLES.glob("gpt3-*.toml")):
-        yield f"solve EXAMPLES/{name} --work 2 --json"
-        yield f"solve EXAMPLES/{name} --work 2 -o x.json --certificate c.json"
-    yield "solve EXAMPLES/split-backward.toml --work 2 --json"
-    yield "plan EXAMPLES/plan.toml --work 2 --json"
-    yield "plan EXAMPLES/plan.toml --work 2 --certificate c.json"
-    yield "plan EXAMPLES/llama-13b-64xA100.toml --work 1 --json"
-    yield "plan EXAMPLES/plans/mepipe-llama-7b.toml --paper mepipe --work 1 --json"
-    yield "plan EXAMPLES/plans/pipemesh-gpt3-58b-v100.toml --paper pipemesh --work 1 --json"
-    yield "plan EXAMPLES/plans/tpipe-llama-42b.toml --paper tpipe --work 1 --json"
-    yield "plan EXAMPLES/plans/bpipe-gpt3-13b.toml --paper bpipe --work 1 --json"
+    for name in sorted(path.name for path in EXAMPLES.glob("cluster/gpt3-*.toml")):
+        yield f"solve EXAMPLES/cluster/{name} --work 2 --json"
+        yield f"solve EXAMPLES/cluster/{name} --work 2 -o x.json --certificate c.json"
+    yield "solve EXAMPLES/researcher/split-backward.toml --work 2 --json"
+    yield "plan EXAMPLES/researcher/plan.toml --work 2 --json"
+    yield "plan EXAMPLES/researcher/plan.toml --work 2 --certificate c.json"
+    yield "plan EXAMPLES/cluster/llama-13b-64xA100.toml --work 1 --json"
+    yield "plan EXAMPLES/researcher/plans/mepipe-llama-7b.toml --paper mepipe --work 1 --json"
+    mesh = "EXAMPLES/researcher/plans/pipemesh-gpt3-58b-v100.toml"
+    yield f"plan {mesh} --paper pipemesh --work 1 --json"
+    yield "plan EXAMPLES/researcher/plans/tpipe-llama-42b.toml --paper tpipe --work 1 --json"
+    yield "plan EXAMPLES/researcher/plans/bpipe-gpt3-13b.toml --paper bpipe --work 1 --json"
     for model in ("llama-2-13b", "llama-2-7b"):
         yield f"costs {model} --json"
         yield f"costs {model} tensor=2 pipeline=4 data=2 zero=1 sequence=4096 --json"
-    yield "estimate EXAMPLES/iterations.csv --hardware a100-80gb --json"
+    yield "estimate EXAMPLES/cluster/iterations.csv --hardware a100-80gb --json"
 
 
 def _of_claims() -> Iterator[str]:
@@ -107,7 +108,7 @@ def _refusals() -> Iterator[str]:
     yield "measure interleaved p=4 m=6 v=0"
     yield "verify nothing.json"
     yield "solve EXAMPLES/plan.csv"
-    yield "plan EXAMPLES/gpt3-13b-8xA100.toml --paper nobody"
+    yield "plan EXAMPLES/cluster/gpt3-13b-8xA100.toml --paper nobody"
     yield "costs nobody"
     yield "show 1f1b p=4"
     yield "convert 1f1b p=4 m=4 x.odd"

@@ -1,8 +1,8 @@
 """What Python in a page or a notebook shows, made again.
 
 It uses the standard library alone, so that it runs where only the package is installed:
-``python -P proofs_tests/shown.py README.md examples/first-steps.ipynb`` ends with 0 if each file
-shows what it says; ``--write`` puts what the cells of the notebooks show now into them.
+``python -P proofs_tests/shown.py README.md examples/researcher/first-steps.ipynb`` ends with 0 if
+each file shows what it says; ``--write`` puts what the cells of the notebooks show now into them.
 """
 
 from __future__ import annotations

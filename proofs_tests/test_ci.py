@@ -88,7 +88,7 @@ def test_the_action_calls_a_command_that_exists(tmp_path: Path) -> None:
     action = yaml.safe_load((ROOT / "action.yml").read_text("utf-8"))
     last = action["runs"]["steps"][-1]
     given = {name: str(row.get("default", "")) for name, row in action["inputs"].items()}
-    given["paths"] = str(ROOT / "examples" / "launch-order.csv")
+    given["paths"] = str(ROOT / "examples" / "ci" / "launch-order.csv")
     given["options"] = "--comm buffered"
     inputs = re.compile(r"\$\{\{ inputs\.(\w+) \}\}")
     asked = {key: inputs.fullmatch(value) for key, value in last["env"].items()}

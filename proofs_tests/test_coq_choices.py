@@ -141,7 +141,7 @@ def test_a_bound_over_choices_is_a_theorem_and_no_more(folder: Path, solved: Sol
     wrong = {
         "raised": solved.theorem(replace(solved.proof, bound=solved.proof.bound + 1)),
         "an eviction that lies nowhere": re.sub(
-            r"; \(1%nat, Event positive \d+%positive false \(\d+\)\)", "", text
+            r"; \(1%nat, Event positive \w+ false \(\d+\)\)", "", text
         ),
         "one certificate for all": solved.theorem(replace(solved.proof, proofs=(first,))),
         "a part is missing": text.replace("Some ([", "None;\n  Some ([", 1),

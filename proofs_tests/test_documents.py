@@ -37,6 +37,11 @@ FOLLOWED = tuple(page for page in ALL if is_followed(page.read_text("utf-8")))  
 PAGES = tuple(page for page in ALL if page not in FOLLOWED)
 PLAIN = {"NO_COLOR": "1", "COLUMNS": "120"}
 MOST_BYTES = 6 * 1024  # of the README
+MADE = {"measured", "catalogue"}  # folders of pages that commands make
+WRITTEN = (*(page for page in ALL if page.parent.name not in MADE), ROOT / "CONTRIBUTING.md")
+BESIDE = (ROOT / "proofs" / "README.md", *sorted((ROOT / "examples").glob("*/README.md")))
+MADE_PART = re.compile(r"<!-- (?!saved as|end)[^\n]*-->\n.*?<!-- end[^\n]*-->\n", re.DOTALL)
+MOST_PAGES, MOST_WORDS = 50, 50_000  # written by hand; what commands print is among the words
 BLOCK = re.compile(r"```console\n\$ (bubbleproof [^\n]*)\n(.*?)```", re.DOTALL)
 QUOTE = re.compile(r"(<!-- quoted( grid)? from (docs/[\w./-]+) -->\n).*?(<!-- end -->)", re.DOTALL)
 LINK = re.compile(r"\]\(([^)#:]+)\)")
@@ -137,7 +142,17 @@ def test_a_page_quotes_the_reports(match: re.Match[str]) -> None:
     assert match[0] == match[1] + quotation(match[3], is_grid=bool(match[2])) + match[4]
 
 
-@pytest.mark.parametrize("page", ALL, ids=lambda page: page.name)
+def test_pages_by_hand_are_few_and_short() -> None:
+    assert len(WRITTEN) <= MOST_PAGES
+    texts = (MADE_PART.sub("", page.read_text("utf-8")) for page in WRITTEN)
+    assert sum(len(text.split()) for text in texts) <= MOST_WORDS
+
+
+@pytest.mark.parametrize(
+    "page",
+    [*WRITTEN, *BESIDE, *(page for page in ALL if page not in WRITTEN)],
+    ids=lambda page: page.relative_to(ROOT).as_posix(),
+)
 def test_links_lead_somewhere(page: Path) -> None:
     lost = [
         target

@@ -83,8 +83,10 @@ def folder() -> Path:
 
 def measured() -> Path:
     """The example's iterations with the times that are estimated of them."""
-    rows = (EXAMPLES / "iterations.csv").read_text("utf-8").splitlines()
-    times = [each.iteration_ms for each in bp.estimate(EXAMPLES / "iterations.csv", "h100")]
+    rows = (EXAMPLES / "cluster" / "iterations.csv").read_text("utf-8").splitlines()
+    times = [
+        each.iteration_ms for each in bp.estimate(EXAMPLES / "cluster" / "iterations.csv", "h100")
+    ]
     path = folder() / "measured.csv"
     told = [f"{row},{time:.1f}" for row, time in zip(rows[1:], times, strict=True)] * 2
     path.write_text("\n".join([f"{rows[0]},iteration_ms", *told]) + "\n", "utf-8")
@@ -102,9 +104,9 @@ CALLS: dict[str, Callable[[], FactSource]] = {
     "convert": lambda: bp.convert("1f1b p=2 m=3", folder() / "x.csv"),
     "costs": lambda: bp.costs("llama-2-7b", tensor=2),
     "diff": lambda: bp.diff("1f1b p=2 m=3", bp.family("gpipe")(p=2, m=3)),
-    "estimate": lambda: bp.estimate(EXAMPLES / "iterations.csv", "h100")[0],
+    "estimate": lambda: bp.estimate(EXAMPLES / "cluster" / "iterations.csv", "h100")[0],
     "hand_over": lambda: bp.hand_over("1f1b p=2 m=3", folder() / "ho", to="torch-2.13"),
-    "hang": lambda: bp.hang(EXAMPLES / "hang"),
+    "hang": lambda: bp.hang(EXAMPLES / "ci" / "hang"),
     "idle": lambda: bp.idle("1f1b p=2 m=3"),
     "measure": lambda: bp.measure("1f1b p=2 m=3"),
     "pareto": lambda: bp.pareto(SMALL),
@@ -115,7 +117,7 @@ CALLS: dict[str, Callable[[], FactSource]] = {
     "repair": lambda: bp.repair(bp.family("gpipe")(p=2, m=3), problem=SMALL),
     "replay": lambda: bp.replay("1f1b p=2 m=2"),
     "solve": lambda: bp.solve(SMALL),
-    "trace": lambda: bp.trace(EXAMPLES / "trace", path=folder() / "traced"),
+    "trace": lambda: bp.trace(EXAMPLES / "ci" / "trace", path=folder() / "traced"),
 }
 # What gives no result: families, what stands in a file, a picture, nothing.
 OTHERS = {"families", "family", "read", "register", "show", "write"}
@@ -228,7 +230,7 @@ def test_long_work_is_heard_and_nothing_is_printed(
 ) -> None:
     heard: list[str] = []
     with caplog.at_level(logging.INFO, "bubbleproof"):
-        bp.trace(EXAMPLES / "trace", progress=heard.append)
+        bp.trace(EXAMPLES / "ci" / "trace", progress=heard.append)
         bp.pareto(SMALL, progress=heard.append)
         bp.plan(SMALL, progress=heard.append)
     assert sum(line.startswith("reading ") for line in heard) == 4

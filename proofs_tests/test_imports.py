@@ -78,9 +78,9 @@ MAY_IMPORT: dict[str, set[str]] = {
         "arguments", "theory", "verify", "planners", "formats",
     },
     "door_search": {
-        "arguments", "theory", "costs", "solvers", "planners", "formats", "report", "door_given",
-        "door_types", "faults",
+        "arguments", "theory", "solvers", "formats", "report", "door_given", "door_types",
     },
+    "door_plans": {"arguments", "theory", "costs", "planners", "formats", "faults"},
     "door_files": {
         "arguments", "theory", "costs", "formats", "door_judge", "door_given", "door_types",
         "faults",
@@ -95,8 +95,8 @@ MAY_IMPORT: dict[str, set[str]] = {
     },
     "torch_limits": set(),
     "__init__": {
-        "door", "door_files", "door_runs", "door_search", "theory", "report", "verify", "costs",
-        "formats", "reference_exec", "error_base",
+        "door", "door_files", "door_plans", "door_runs", "door_search", "theory", "report",
+        "verify", "costs", "formats", "reference_exec", "error_base",
         "version", "suggestions", "testing", "wings", "former_names", "door_classes",
     },
     "cli": {"commands", "formats", "reference_exec", "solvers", "version"},

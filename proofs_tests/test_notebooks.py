@@ -1,6 +1,6 @@
 """The notebooks of ``examples/`` show what their cells show when they run.
 
-``python proofs_tests/shown.py --write examples/*.ipynb`` writes that into them.
+``python proofs_tests/shown.py --write examples/researcher/*.ipynb`` writes that into them.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import pytest
 
 from proofs_tests.shown import executed, main, texts
 
-NOTEBOOKS = sorted((Path(__file__).parents[1] / "examples").glob("*.ipynb"))
+NOTEBOOKS = sorted((Path(__file__).parents[1] / "examples").glob("researcher/*.ipynb"))
 SMALL = {
     "cells": [
         {"cell_type": "markdown", "metadata": {}, "source": ["words"]},

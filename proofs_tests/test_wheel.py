@@ -62,7 +62,7 @@ def test_the_wheel_holds_every_file_of_the_package(unpacked: Path) -> None:
 
 @pytest.mark.torch
 def test_the_readme_and_the_notebooks_run_on_the_wheel(unpacked: Path) -> None:
-    pages = [ROOT / "README.md", *sorted((ROOT / "examples").glob("*.ipynb"))]
+    pages = [ROOT / "README.md", *sorted((ROOT / "examples").glob("*/*.ipynb"))]
     code = "import bubbleproof; print(bubbleproof.__file__)"
     script = [ROOT / "proofs_tests" / "shown.py", *pages]
     for words, expected in (

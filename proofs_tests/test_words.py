@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import ast
+import inspect
 import re
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
+import bubbleproof as bp
 from website.command_pages import command_pages
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -28,12 +30,19 @@ OURS = {  # what nobody else says: what to say
     "stands still": "hangs, stops",
     "under your hands": "editor",
     "at the door": "in Python",
+    "a promise": "what was predicted",
+    "every promise": "all as predicted",
+    "the promises": "what was predicted",
+    "messages match in order": "sends and receives match",
 }
 GUIDES = (
-    ROOT / "README.md",
+    *(ROOT / name for name in ("README.md", "CONTRIBUTING.md")),
+    *sorted((ROOT / "examples").glob("*/README.md")),
     *(
         page
-        for folder in ("guide", "tutorials", "own", "rules", "formats")
+        for folder in (
+            *("guide", "tutorials", "own", "rules", "formats", "reference", "decisions", "paper"),
+        )
         for page in sorted((ROOT / "docs" / folder).glob("*.md"))
     ),
 )
@@ -57,6 +66,21 @@ def strings(source: str) -> Iterator[str]:
     for node in ast.walk(tree):
         if isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in said:
             yield node.value
+
+
+def docstrings() -> Iterator[tuple[str, str]]:
+    """Those of the names of the package, and of the public names of its classes."""
+    for name in bp.__all__:
+        value = getattr(bp, name)
+        yield name, inspect.getdoc(value) or ""
+        if inspect.isclass(value):
+            for own, member in inspect.getmembers(value):
+                if not own.startswith("_"):
+                    yield f"{name}.{own}", inspect.getdoc(member) or ""
+
+
+def test_no_docstring_of_a_public_name_has_one() -> None:
+    assert [(name, found) for name, text in docstrings() if (found := ours(text))] == []
 
 
 @pytest.mark.parametrize("page", GUIDES, ids=lambda page: page.stem)

@@ -19,7 +19,6 @@ from functools import partial
 from typing import Annotated, ClassVar, Literal, get_args
 
 from bubbleproof.declared import OptionNote
-from bubbleproof.solvers.engines import require_engine
 from bubbleproof.solvers.search_limits import SearchLimits
 
 Goal = Literal["makespan", "span_idle", "makespan-then-peak", "peak"]
@@ -62,7 +61,7 @@ class SolveOptions(SearchLimits):
     largest value wanted (for ``peak``, the largest makespan): beyond it there is no schedule.
     ``memory`` (bytes) is what each engine may take, in a process of its own; one that needs more is
     lost, and the result's ``losses`` say so.
-    ``certified``: an engine's word is not enough, and the time limit is used to replace it.
+    ``certified``: a solver's claim is not enough, and the time limit is used to replace it.
     Setting ``stop`` from another thread, or Ctrl-C, ends the search with what it has.
     """
 
@@ -89,6 +88,8 @@ class SolveOptions(SearchLimits):
     stop: threading.Event = field(default_factory=threading.Event)
 
     def __post_init__(self) -> None:
+        from bubbleproof.solvers.engines import require_engine  # not loaded to name options
+
         require_engine(self.engine)
         if self.objective not in OBJECTIVES:
             known = " ".join(OBJECTIVES)

@@ -2,7 +2,7 @@
 
 A schedule is returned only if ``verify`` accepts it. A bound is *certified* when ``verify`` accepts
 its certificate; what an engine claims beyond that is ``engine_bound``. ``OPTIMAL`` says that the
-schedule meets a bound, and ``proof`` by which of the two: a certificate, or an engine's word.
+schedule meets a bound, and ``proof`` by which of the two: a certificate, or a solver's claim.
 No result contradicts itself: what is made of several searches is compared here once more.
 """
 
@@ -75,7 +75,7 @@ class Result:
     not for want of time, an interruption, and where work was limited whether that limit or the
     clock ended the search; it tells of certificates that were refused;
     ``losses``: the engines that gave no answer, and why; the reason tells of them as well.
-    ``is_claimed``: INFEASIBLE by an engine's word.
+    ``is_claimed``: INFEASIBLE by an uncertified claim of a solver.
     Raises ``FaultError`` for a value below the best bound, an OPTIMAL above it, and a status that
     says that there is a schedule (or none) where it is not so.
     """

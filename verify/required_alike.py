@@ -2,8 +2,8 @@
 
 ``required_step`` states what a microbatch requires by itself, naming no other one, and its number
 counts in two places: which half of a bidirectional pipeline it is in, and whether its backward is
-split. With choices that go beyond that all are looked at. The same
-of the problem is not believed but compared, row by row in columns.
+split. With choices that treat microbatches of a stage differently all are looked at. The same of
+the problem is not believed but compared, row by row in columns.
 """
 
 from __future__ import annotations
@@ -12,7 +12,6 @@ import numpy as np
 
 from bubbleproof.theory.model.actions import NONE, Bools, Ints
 from bubbleproof.theory.model.problem import Problem
-from bubbleproof.theory.pipelines.choices import Choices
 from bubbleproof.theory.pipelines.pipeline import Pipeline
 
 _MICROBATCH = ((1 << 24) - 1) << 18  # its bits in the key of an action
@@ -31,15 +30,9 @@ def one_of_each_kind(pipeline: Pipeline, problem: Problem) -> list[int] | None:
     list[int] | None
         Numbers from 0 to m - 1, in order.
     """
-    chosen = pipeline.choices
-    plain = Choices(
-        placement=chosen.placement,
-        split_backward=chosen.split_backward,
-        weight_parts=chosen.weight_parts,
-    )
     actions, edges, events = problem.actions, problem.edges, problem.events
     number, size = actions.microbatch, pipeline.num_microbatches
-    if chosen != plain or (actions.partner_stage != NONE).any():
+    if not pipeline.choices.is_of_stages or (actions.partner_stage != NONE).any():
         return None
     if ((number < 0) | (number >= size)).any():
         return None

@@ -82,12 +82,9 @@ class ChoiceRequirements:
 
     def _recompute_one(self, choice: Recompute, stage: int, microbatch: int, part: int) -> None:
         forward, again = (action_name(stage, kind, microbatch, part) for kind in "FR")
-        store, ticks = self.step.memory(stage, microbatch), self.found.tasks[forward][0]
-        self.found.task(
-            again,
-            ticks if choice.duration is None else choice.duration,
-            self.step.home(stage, microbatch),
-        )
+        store, ticks = self.step.memory(stage, microbatch), choice.duration
+        ticks = self.found.tasks[forward][0] if ticks is None else ticks
+        self.found.task(again, ticks, self.step.home(stage, microbatch))
         self.found.wait(forward, again)
         self.found.wait(again, self.step.back(stage, microbatch, part))
         dropped = self.step.activation(stage) - choice.kept

@@ -16,12 +16,14 @@ class StepRequirements:
     def __init__(self, pipeline: Pipeline, microbatches: Iterable[int]) -> None:
         self.pipeline, self.ticks, self.per_stage = pipeline, pipeline.ticks, pipeline.per_stage
         self.found = RequiredTable()
+        self.is_forward_only = len(pipeline.choices.frozen_stages) == pipeline.num_stages
         self._stores()
         for stage in range(pipeline.num_stages):
             for microbatch in microbatches:
                 for part in range(pipeline.num_slices):
                     self._forward(stage, microbatch, part)
-                    self._backward(stage, microbatch, part)
+                    if not self.is_forward_only:
+                        self._backward(stage, microbatch, part)
 
     def rank(self, stage: int, microbatch: int) -> int:
         """Who runs a stage for a microbatch: the placements by their definitions.
@@ -56,9 +58,7 @@ class StepRequirements:
             Units of memory; None for no limit.
         """
         given = self.pipeline.capacity
-        if not isinstance(given, tuple):
-            return given
-        return given[0] if len(given) == 1 else given[rank]
+        return given[rank % len(given)] if isinstance(given, tuple) else given
 
     def memory(self, stage: int, microbatch: int) -> str:
         """The name of the store that a stage's activations of a microbatch lie in.
@@ -234,6 +234,8 @@ class StepRequirements:
         if part:
             self.found.wait(action_name(stage, "F", microbatch, part - 1), name)
         self.found.change(name, "start", self.memory(stage, microbatch), self.activation(stage))
+        if self.is_forward_only:
+            self.found.change(name, "end", self.memory(stage, microbatch), -self.activation(stage))
 
     def _backward(self, stage: int, microbatch: int, part: int) -> None:
         pipeline, name = self.pipeline, self.back(stage, microbatch, part)

@@ -54,7 +54,7 @@ SECTIONS = (
             Group("Solve and plan", _of("guide", "solving planning costs")),
             Group("Run", _of("guide", "replaying models hand-over")),
             Group("Look", _of("guide", "pages")),
-            Group("Your own", ("docs/own/*",)),
+            Group("Your own", ("docs/own/cookbook.md", "docs/own/*")),
             Group("More", ("docs/guide/*",)),
         ),
     ),
@@ -109,7 +109,10 @@ SECTIONS = (
                     "hand-overs",
                 ),
             ),
-            Group("Papers", ("docs/measured/papers/*", "docs/measured/claims.md")),
+            Group(
+                "Papers",
+                ("docs/measured/proofs.md", "docs/measured/papers/*", "docs/measured/claims.md"),
+            ),
             Group("More", ("docs/measured/*",)),
         ),
     ),
@@ -117,10 +120,7 @@ SECTIONS = (
         "project",
         "Project",
         "How it is made, and why it is as it is.",
-        (
-            Group("", ("CONTRIBUTING.md", "CHANGELOG.md")),
-            Group("Decisions", ("docs/decisions/*",)),
-        ),
+        (Group("", ("CONTRIBUTING.md", "CHANGELOG.md", "docs/decisions/*")),),
     ),
 )  # fmt: skip
 

@@ -1,6 +1,6 @@
 """A page of the theorems: each with its hypotheses, what proves it, and what is only compared.
 
-What proves a theorem is read from the index of ``docs/guide/formal.md``, which
+What proves a theorem is read from ``docs/measured/proofs.md``, which
 ``python -m proofs_tests.papers.theorem_index`` makes and a test keeps. Theorems of listed shapes
 are not made here, which takes half a minute: their heading, durations and shapes are enough.
 """
@@ -16,7 +16,7 @@ from bubbleproof.papers.theorems.periodic_list import listed
 from bubbleproof.papers.theorems.theorem import Theorem
 from bubbleproof.papers.theorems.theorem_library import theorems
 
-INDEX = Path(__file__).resolve().parents[1] / "docs" / "guide" / "formal.md"
+INDEX = Path(__file__).resolve().parents[1] / "docs" / "measured" / "proofs.md"
 _ROW = re.compile(r"^\| `([\w-]+)` \| (.*?) \| (.*?) \| (.*?) \|$", re.MULTILINE)
 
 

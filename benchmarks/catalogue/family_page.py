@@ -16,6 +16,7 @@ from bubbleproof.report.picture import Picture
 from bubbleproof.solvers.shortening.known_orders import IMPROVED, improved
 from bubbleproof.theory.families import FamilyMember, families, make_parameters
 from bubbleproof.theory.families.base import Family
+from bubbleproof.theory.families.forward import forwards_alone
 from bubbleproof.theory.model.measures import measure
 from bubbleproof.theory.pipelines.timing import left_shift
 from bubbleproof.verify import Semantics
@@ -85,6 +86,7 @@ def _sentence(family: Family) -> str:
 
 def _parameters(family: Family) -> str:
     backward = "split into I and W" if family.is_split else "whole (B)"
+    backward = "none" if forwards_alone(shown(family)[0].pipeline) else backward
     rows = [("p", "ranks"), ("m", "microbatches")]
     rows += [(key, MEANINGS[key]) for key in MEANINGS if key in family.options]
     extra = f"Adds: {', '.join(sorted(family.adds))}. " if family.adds else ""

@@ -17,7 +17,7 @@ from bubbleproof.papers.registry import claims
 from bubbleproof.theory.families import families
 
 SHOWN = 3  # sizes of a formula
-FORMAL = Path(__file__).parents[2] / "docs" / "guide" / "formal.md"
+FORMAL = Path(__file__).parents[2] / "docs" / "measured" / "proofs.md"
 CLAIMS: dict[str, tuple[str, ...]] = {
     "gpipe": ("field.gpipe.makespan", "field.gpipe.idle-ratio", "field.gpipe.peak"),
     "1f1b": (
@@ -34,6 +34,7 @@ CLAIMS: dict[str, tuple[str, ...]] = {
     ),
     "bfs": ("field.bfs.bubble", "field.bfs.peak", "field.bfs.makespan-few"),
     "terapipe": ("mepipe.table3.terapipe.bubble-many", "mepipe.table3.terapipe.memory-many"),
+    "seq1f1b": ("field.seq1f1b.makespan", "field.seq1f1b.peak-of-rank", "field.seq1f1b.peak"),
     "hanayo": ("mepipe.table3.hanayo.memory-many", "mepipe.table3.hanayo.memory-few"),
     "zb-h1": ("field.zb-h1.bubble", "field.zb-h1.peak"),
     "zb-h2": ("field.zb-h2.bubble", "field.zb-h2.peak"),

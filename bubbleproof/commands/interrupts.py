@@ -17,6 +17,7 @@ from typing import TypeVar
 Value = TypeVar("Value")
 _noted: list[int] = []  # of the one command that this process runs
 _begun: list[float] = []  # when it began, while it runs
+_loaded: list[float] = []  # when a process of its own began to load it, until it runs
 
 
 @contextmanager
@@ -33,12 +34,17 @@ def interruptions() -> Iterator[list[int]]:
         yield _noted
         return
     signal.signal(signal.SIGINT, note)
-    _begun[:] = [time.perf_counter()]
+    _begun[:] = [_loaded.pop() if _loaded else time.perf_counter()]
     try:
         yield _noted
     finally:
         signal.signal(signal.SIGINT, signal.default_int_handler)
         _begun.clear()
+
+
+def loaded_since(moment: float) -> None:
+    """The next command has been waited for since then, a moment of ``time.perf_counter``."""
+    _loaded[:] = [moment]
 
 
 def begun() -> float:

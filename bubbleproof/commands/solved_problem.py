@@ -11,6 +11,7 @@ from bubbleproof.commands.demand_words import CLOSINGS
 from bubbleproof.commands.output import MOST_RANKS, Answer, AnswerLine, console, counted
 from bubbleproof.facts import Fact, FactCells
 from bubbleproof.report.amounts import Scale, each_load, load, percent, time
+from bubbleproof.report.memory_price import memory_price
 from bubbleproof.report.solved_result import ProblemInput, SolvedResult
 from bubbleproof.report.text import grid
 from bubbleproof.solvers import ProofOrigin, Status
@@ -99,6 +100,8 @@ class SolvedProblem(Answer):
             yield "makespan", time(measured.makespan, source.problem.unit)
         yield "idle", f"{percent(measured.idle_ratio)}{known and f'   {known}'}"
         yield "memory", memory_text(source.problem, measured)
+        if source.choices is None and (price := memory_price(source.pipeline)) is not None:
+            yield "limit", str(price)
         if source.choices is not None and source.choices.chosen:
             first = source.choices.chosen[:MOST_CAUSES]
             more = len(source.choices.chosen) - len(first)

@@ -22,6 +22,7 @@ from bubbleproof.facts import Fact, FactCells
 from bubbleproof.frameworks import framework_named
 from bubbleproof.report.schedule_measures import measure_facts
 from bubbleproof.report.schedule_verdict import ScheduleVerdict
+from bubbleproof.theory.model.actions import Kind
 from bubbleproof.theory.model.problem import Problem
 from bubbleproof.theory.model.schedule import Schedule
 from bubbleproof.theory.pipelines.programs.standstill import Standstill
@@ -70,6 +71,8 @@ class JudgedSchedule(Answer):
         yield "", f"{self.title}: {state_of(verdict)}{measured}"
         if free := semantics_of(verdict, ok=True):
             yield "", f"deadlock-free under {free}"
+        if self.problem is not None and self.problem.actions.is_kind(Kind.F, Kind.SEND_F).all():
+            yield "", "forwards alone: nothing is trained"
         for why, rules in groupby(verdict.undecided, key=lambda each: each[1]):
             yield "", f"not decided: {names_of(rule for rule, _ in rules)} ({why})"
         if self.statement:

@@ -17,28 +17,21 @@ whole, whatever layers a stage has. Estimates are not as fine as that.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import lru_cache, partial
 from math import ceil
 
 from bubbleproof.costs.cluster import Cluster
-from bubbleproof.costs.cluster_times import cluster_times, sent_bytes
+from bubbleproof.costs.cluster_times import JobTimes, part_weights, sent_bytes
 from bubbleproof.costs.deployment import Deployment
 from bubbleproof.costs.operations import Number
 from bubbleproof.costs.saved_bytes import embedding_saved, head_saved, layer_saved
 from bubbleproof.costs.state import state_bytes
-from bubbleproof.costs.times.allocated import StageBytes, allocated, gathered_weights
+from bubbleproof.costs.times.allocated import gathered_weights, needed_beside
 from bubbleproof.costs.times.replicas import Passes
-from bubbleproof.costs.times.software import Software
 from bubbleproof.costs.transformer import Transformer
-from bubbleproof.costs.weights import (
-    Weights,
-    embedding_weights,
-    head_weights,
-    layer_weights,
-    words,
-)
+from bubbleproof.costs.weights import words
 from bubbleproof.theory.pipelines.shapes.layer_cuts import Cut, CutRule, LayerPart, Layers
 
 TICKS = 1000  # in a millisecond
@@ -66,6 +59,103 @@ class ClusterLayers:
     cuts: tuple[Cut, ...]
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Kept:
+    """Of a microbatch: bytes that the embedding, a layer of each kind and the head keep, and those
+    that a card needs now and then."""
+
+    parts: Sequence[Number]
+    moment: int
+
+
+class JobLayers:
+    """The numbers of a model's deployments on a cluster, its samples cut in ``shares``; what
+    several of them have in common is kept."""
+
+    def __init__(self, model: Transformer, cluster: Cluster, shares: int = 1) -> None:
+        self.model, self.cluster, self.shares = model, cluster, shares
+        self.times = JobTimes(model, cluster)
+        self._kept: dict[Deployment, _Kept] = {}
+        self._states: dict[Deployment, tuple[Sequence[int], int]] = {}
+
+    def of(self, at: Deployment, rule: CutRule, microbatches: int = 1) -> ClusterLayers:
+        """The numbers of one of them, as ``cluster_layers`` says."""
+        static, gathered = self._state(at.of_weights)
+        self.cluster.require(at)
+        times, kept = self.times.of(at), self._microbatch(at.of_microbatch)
+        every = zip(self.times.parts(times), kept.parts, static, strict=True)
+        embedding, *kinds, head = (self._part(*each) for each in every)
+        runs = zip(self.times.places, self.times.runs, strict=True)
+        layers = Layers(
+            runs=tuple((kinds[place], number) for place, (_, number) in runs),
+            embedding=embedding,
+            head=head,
+            rule=rule,
+        )
+        beside = self.cluster.reserve + kept.moment + gathered
+        cuts = _cuts(layers, at.pipeline, microbatches, self.cluster.memory - beside)
+        return ClusterLayers(
+            layers=layers,
+            latency=ceil(times.message * TICKS),
+            message=_bytes(sent_bytes(self.model, at, self.cluster), self.shares),
+            capacity=self.cluster.memory - beside,
+            beside=beside,
+            step_end=ceil(times.step_end(cuts) * TICKS),
+            rest_end=ceil(times.rest_end(cuts) * TICKS),
+            exchange=ceil(times.exchange(cuts[:1]) * TICKS),
+            cuts=cuts,
+        )
+
+    def _state(self, at: Deployment) -> tuple[Sequence[int], int]:
+        """Bytes of state of each part, and of what is gathered for a while.
+
+        Raises ``ValueError`` where the model cannot be cut so.
+        """
+        if at not in self._states:
+            at.with_changes(pipeline=1).require(self.model)
+            weights = part_weights(self.model, self.times.kinds, at)
+            gathered = ceil(gathered_weights(self.model, at))
+            self._states[at] = [state_bytes(each, at) for each in weights], gathered
+        return self._states[at]
+
+    def _microbatch(self, once: Deployment) -> _Kept:
+        if once not in self._kept:
+            layers = [layer_saved(kind, once) for kind in self.times.kinds]
+            if once.scope == "none":
+                software, moment, more = self._beside(once)
+                ends = embedding_saved(self.model, once), _head_bytes(self.model, once, more)
+                moment += software
+            else:  # one layer is there in full while it is made again
+                whole = self._microbatch(once.with_changes(scope="none"))
+                (embedding, *saved, head), moment = whole.parts, whole.moment
+                ends = embedding, head
+                pairs = zip(saved, layers, strict=True)
+                moment += max(ceil(whole_layer - kept) for whole_layer, kept in pairs)
+            self._kept[once] = _Kept(parts=[ends[0], *layers, ends[1]], moment=moment)
+        return self._kept[once]
+
+    def _beside(self, once: Deployment) -> tuple[int, int, int]:
+        """Bytes that layers need for their software and for a moment, the kind that needs most, and
+        that the head needs more."""
+        first, last = (
+            needed_beside(self.model, kinds, once, self.cluster.runs, has_head=not kinds)
+            for kinds in (self.model.layer_runs, ())
+        )
+        return *first, last[1] - first[1]
+
+    def _part(self, times: Passes[float], saved: Number, static: int) -> LayerPart:
+        passes = times.forward, times.input_backward, times.weight_backward
+        forward, back, late = (round(each * TICKS / self.shares) * self.shares for each in passes)
+        return LayerPart(
+            forward=forward,
+            backward=back + late,
+            input_backward=back,
+            weight_backward=late,
+            activation=_bytes(saved, self.shares),
+            static=static,
+        )
+
+
 def cluster_layers(
     model: Transformer,
     at: Deployment,
@@ -90,39 +180,7 @@ def cluster_layers(
     ValueError
         Where the model cannot be cut so.
     """
-    at.with_changes(pipeline=1).require(model)
-    cluster.require(at)
-    times, once = cluster_times(model, at, cluster), at.of_microbatch
-    is_alone, part = at.pipeline == 1, partial(_part, at=at, shares=shares)
-    runs = model.layer_runs
-    each = {kind: layer for (kind, _), (layer, _) in zip(runs, times.layers, strict=True)}
-    parts = {
-        kind: part(layer, layer_saved(kind, once), layer_weights(kind, at))
-        for kind, layer in each.items()
-    }
-    layers = Layers(
-        runs=tuple((parts[kind], number) for kind, number in runs),
-        embedding=part(times.embedding, embedding_saved(model, at), embedding_weights(model, at)),
-        head=part(
-            times.head,
-            _head_bytes(model, once, cluster.runs),
-            head_weights(model, at, is_copied=not is_alone),
-        ),
-        rule=rule,
-    )
-    beside = cluster.reserve + _workspace(model, at, cluster)
-    cuts = _cuts(layers, at.pipeline, microbatches, cluster.memory - beside)
-    return ClusterLayers(
-        layers=layers,
-        latency=ceil(times.message * TICKS),
-        message=_bytes(sent_bytes(model, at, cluster), shares),
-        capacity=cluster.memory - beside,
-        beside=beside,
-        step_end=ceil(times.step_end(cuts) * TICKS),
-        rest_end=ceil(times.rest_end(cuts) * TICKS),
-        exchange=ceil(times.exchange(cuts[:1]) * TICKS),
-        cuts=cuts,
-    )
+    return JobLayers(model, cluster, shares).of(at, rule, microbatches)
 
 
 def _cuts(layers: Layers, stages: int, microbatches: int, room: int) -> tuple[Cut, ...]:
@@ -134,51 +192,18 @@ def _cuts(layers: Layers, stages: int, microbatches: int, room: int) -> tuple[Cu
     return found
 
 
-def _part(
-    times: Passes[float], saved: Number, weights: Weights, at: Deployment, shares: int
-) -> LayerPart:
-    passes = times.forward, times.input_backward, times.weight_backward
-    forward, back, late = (_ticks(each, shares) for each in passes)
-    return LayerPart(
-        forward=forward,
-        backward=back + late,
-        input_backward=back,
-        weight_backward=late,
-        activation=_bytes(saved, shares),
-        static=state_bytes(weights, at),
-    )
-
-
-def _ticks(milliseconds: float, shares: int) -> int:
-    return round(milliseconds * TICKS / shares) * shares
-
-
 def _bytes(number: Number, shares: int) -> int:
     return ceil(Fraction(number) / shares) * shares
 
 
-def _head_bytes(model: Transformer, once: Deployment, runs: Software) -> Number:
-    """What the head holds of a microbatch: of the loss's moment what no block needs anyway."""
+def _head_bytes(model: Transformer, once: Deployment, more: int) -> Number:
+    """What the head holds of a microbatch: of the loss's moment what no block needs anyway.
+
+    Parameters
+    ----------
+    more
+        Bytes that the last stage needs for a moment more than the first.
+    """
     tokens = Fraction(once.micro_batch * once.sequence, once.context)
     kept = head_saved(model, once) - LOGIT * tokens * words(model, once)
-    first, last = _ends(model, once, runs)
-    return max(Fraction(kept), Fraction(last.moment - first.moment))
-
-
-def _workspace(model: Transformer, at: Deployment, cluster: Cluster) -> int:
-    """Bytes that a card needs now and then beside state and kept activations."""
-    once = at.of_microbatch
-    first, _ = _ends(model, once, cluster.runs)
-    found = first.software + first.moment
-    if at.scope != "none":
-        found += max(
-            ceil(layer_saved(kind, once, "none") - layer_saved(kind, once))
-            for kind in dict(model.layer_runs)
-        )
-    return found + ceil(gathered_weights(model, at))
-
-
-@lru_cache(maxsize=1024)
-def _ends(model: Transformer, once: Deployment, runs: Software) -> tuple[StageBytes, ...]:
-    """A stage without the head, and one with it."""
-    return allocated(model, once.with_changes(pipeline=2), runs, 1)
+    return max(Fraction(kept), Fraction(more))

@@ -7,8 +7,10 @@ pipelines. Times are in milliseconds.
 
 from __future__ import annotations
 
+from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
+from functools import lru_cache
 from itertools import accumulate, pairwise
 
 import numpy as np
@@ -18,7 +20,7 @@ from bubbleproof.costs.deployment import Deployment
 from bubbleproof.costs.operations import Number
 from bubbleproof.costs.saved_bytes import message_bytes
 from bubbleproof.costs.times.kernels import KernelTimes, kernel_times, message
-from bubbleproof.costs.times.replicas import Passes, passes, replicas
+from bubbleproof.costs.times.replicas import Passes, Replicas, passes, replicas
 from bubbleproof.costs.times.work import Floats, is_scattered, work
 from bubbleproof.costs.transformer import Transformer
 from bubbleproof.costs.weights import Weights, embedding_weights, head_weights, layer_weights
@@ -61,57 +63,127 @@ class ClusterTimes:
         name
             The field, or property.
         """
-        ends = pairwise(accumulate((number for _, number in self.layers), initial=0))
-        runs = [
-            (*end, float(getattr(layer, name)))
-            for end, (layer, _) in zip(ends, self.layers, strict=True)
-        ]
-        found = [
-            sum(max(0, min(b, end) - max(a, begin)) * each for begin, end, each in runs)
-            for a, b in pairwise(accumulate(cut, initial=0))
-        ]
+        each = [float(getattr(layer, name)) for layer, _ in self.layers]
+        counts = _counts(tuple(number for _, number in self.layers), cut)
+        found = [float(sum(number * each[run] for run, number in here)) for here in counts]
         found[0] += float(getattr(self.embedding, name))
         found[-1] += float(getattr(self.head, name))
         return found
 
 
+@lru_cache(maxsize=4096)
+def _counts(runs: tuple[int, ...], cut: Cut) -> list[list[tuple[int, int]]]:
+    """Of each stage of a cut: the runs that it has layers of, and how many."""
+    bounds = list(accumulate(runs, initial=0))
+    return [
+        [
+            (run, min(end, bounds[run + 1]) - max(begin, bounds[run]))
+            for run in range(bisect_right(bounds, begin) - 1, bisect_left(bounds, end))
+        ]
+        for begin, end in pairwise(accumulate(cut, initial=0))
+    ]
+
+
+class JobTimes:
+    """The times of a model's deployments on a cluster; what several have in common is kept."""
+
+    def __init__(self, model: Transformer, cluster: Cluster) -> None:
+        self.model, self.cluster, self.runs = model, cluster, model.layer_runs
+        self.kinds = list(dict.fromkeys(kind for kind, _ in self.runs))
+        self.places = [self.kinds.index(kind) for kind, _ in self.runs]
+        self._passes: dict[Deployment, tuple[Floats, Floats, Floats]] = {}
+        self._replicas: dict[Deployment, Replicas] = {}
+
+    def of(self, at: Deployment) -> ClusterTimes:
+        """The times of one of them."""
+        runs, constants = self.cluster.runs, self.cluster.constants
+        found = self._shared(self._microbatch(at.of_microbatch), self._exchanged(at.of_weights))
+        embedding, *kinds, head = found
+        sent = float(sent_bytes(self.model, at, self.cluster))
+        sent = constants["factor"] * float(message(sent, runs.overlaps, constants))
+        counts = [number for _, number in self.runs]
+        return ClusterTimes(
+            layers=tuple((kinds[n], count) for n, count in zip(self.places, counts, strict=True)),
+            embedding=embedding,
+            head=head,
+            message=sent if at.pipeline > 1 else 0.0,
+            beside=float(constants["iteration"]),
+        )
+
+    def parts(self, times: ClusterTimes) -> list[Passes[float]]:
+        """Those of the embedding, of a layer of each kind and of the head.
+
+        Parameters
+        ----------
+        times
+            Of one of the deployments.
+        """
+        kinds = [times.layers[self.places.index(n)][0] for n in range(len(self.kinds))]
+        return [times.embedding, *kinds, times.head]
+
+    def _microbatch(self, once: Deployment) -> tuple[Floats, Floats, Floats]:
+        """Forward, backward and backward for weights of the embedding, each kind and the head."""
+        if once not in self._passes:
+            kernels = [_kernels(kind, once, self.cluster) for kind in self.kinds]
+            ends = kernels[self.places[-1]]
+            embedding, head = ends.embedding_each_way, ends.head_each_pass
+            layers = [_layer(*each) for each in zip(kernels, self.kinds, strict=True)]
+            back = embedding * (not self.model.frozen)
+            every = [(embedding, back, back), *layers, (head, 2 * head, head)]
+            forward, backward, late = (np.stack(column) for column in zip(*every, strict=True))
+            self._passes[once] = forward, backward, late
+        return self._passes[once]
+
+    def _exchanged(self, at: Deployment) -> Replicas:
+        """What replicas exchange of the embedding, each kind and the head."""
+        if at not in self._replicas:
+            runs, per_node = self.cluster.runs, self.cluster.card.cards_per_node
+            every = [
+                replicas(weights, at, runs, per_node)
+                for weights in part_weights(self.model, self.kinds, at)
+            ]
+            names = [field.name for field in fields(Replicas)]
+            columns = {name: np.stack([getattr(of, name) for of in every]) for name in names}
+            self._replicas[at] = Replicas(**columns)
+        return self._replicas[at]
+
+    def _shared(self, times: tuple[Floats, Floats, Floats], of: Replicas) -> list[Passes[float]]:
+        """The passes of each part, beside what replicas exchange."""
+        constants, hidden = self.cluster.constants, self.cluster.hidden
+        if hidden is not None:
+            exposed = dict.fromkeys(("exposed_gradient", "exposed_shard"), 1 - hidden)
+            constants = {**constants, **exposed}
+            of = replace(of, overlaps=np.asarray(1.0), prefetches=np.asarray(1.0))
+        found = passes(*times, of, constants)
+        columns = {field.name: getattr(found, field.name).tolist() for field in fields(Passes)}
+        return [
+            Passes(**dict(zip(columns, row, strict=True)))
+            for row in zip(*columns.values(), strict=True)
+        ]
+
+
+def part_weights(model: Transformer, kinds: Sequence[Transformer], at: Deployment) -> list[Weights]:
+    """The weights of the embedding, of a layer of each kind and of the head, on a device."""
+    head = head_weights(model, at, is_copied=at.pipeline > 1)
+    return [embedding_weights(model, at), *(layer_weights(kind, at) for kind in kinds), head]
+
+
 def cluster_times(model: Transformer, at: Deployment, cluster: Cluster) -> ClusterTimes:
     """The times of a deployment on a cluster."""
-    runs = model.layer_runs
-    kernels = {kind: _kernels(kind, at, cluster) for kind in dict(runs)}
-    ends = kernels[runs[-1][0]]
-    embedding, head = ends.embedding_each_way, ends.head_each_pass
-    copied = head_weights(model, at, is_copied=at.pipeline > 1)
-    slow = cluster.constants["factor"]
-    sent = message(float(sent_bytes(model, at, cluster)), cluster.runs.overlaps, cluster.constants)
-
-    def shared(times: tuple[Floats, Floats, Floats], weights: Weights) -> Passes[float]:
-        of = replicas(weights, at, cluster.runs, cluster.card.cards_per_node)
-        if cluster.hidden is None:
-            found = passes(*times, of, cluster.constants)
-        else:
-            exposed = dict.fromkeys(("exposed_gradient", "exposed_shard"), 1 - cluster.hidden)
-            is_told = replace(of, overlaps=np.asarray(1.0), prefetches=np.asarray(1.0))
-            found = passes(*times, is_told, {**cluster.constants, **exposed})
-        return Passes(**{field.name: float(getattr(found, field.name)) for field in fields(Passes)})
-
-    each = {kind: shared(_layer(kernels[kind]), layer_weights(kind, at)) for kind in kernels}
-    return ClusterTimes(
-        layers=tuple((each[kind], number) for kind, number in runs),
-        embedding=shared((embedding, embedding, embedding), embedding_weights(model, at)),
-        head=shared((head, 2 * head, head), copied),
-        message=slow * float(sent) if at.pipeline > 1 else 0.0,
-        beside=float(cluster.constants["iteration"]),
-    )
+    return JobTimes(model, cluster).of(at)
 
 
-def _kernels(model: Transformer, at: Deployment, cluster: Cluster) -> KernelTimes:
-    once = work(model, at.of_microbatch, cluster.runs, cluster.card.cards_per_node)
-    return kernel_times(once, cluster.constants)
+def _kernels(kind: Transformer, once: Deployment, cluster: Cluster) -> KernelTimes:
+    done = work(kind, once.seen_by(kind), cluster.runs, cluster.card.cards_per_node)
+    return kernel_times(done, cluster.constants)
 
 
-def _layer(times: KernelTimes) -> tuple[Floats, Floats, Floats]:
-    return times.forward, times.backward, times.weight_backward
+def _layer(times: KernelTimes, kind: Transformer) -> tuple[Floats, Floats, Floats]:
+    """Forward, backward and what of it is for weights; frozen layers have less of it."""
+    if not kind.frozen:
+        return times.forward, times.backward, times.weight_backward
+    passed = times.backward - times.weight_backward
+    return times.forward, 0 * passed if kind.frozen == "all" else passed, 0 * passed
 
 
 def sent_bytes(model: Transformer, at: Deployment, cluster: Cluster) -> Number:

@@ -11,17 +11,19 @@ and the head stand, which only adds to a rank).
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
+from functools import cached_property
 from itertools import product
 from math import prod
 
 from bubbleproof.costs.cluster import Cluster
-from bubbleproof.costs.cluster_layers import ClusterLayers, cluster_layers
+from bubbleproof.costs.cluster_layers import ClusterLayers, JobLayers
 from bubbleproof.costs.deployment import Deployment
+from bubbleproof.costs.order_estimates import OrderEstimate, order_estimate
 from bubbleproof.costs.transformer import Transformer
-from bubbleproof.theory.pipelines.shapes.layer_cuts import Cut, CutRule, Layers
+from bubbleproof.theory.pipelines.shapes.layer_cuts import Cut, CutRule, Layers, of_stages
 
-MOST_COMBINATIONS = 20_000
+MOST_COMBINATIONS = 100_000
 OTHERS = ("micro_batch", "scope", "expert", "precision")
 
 
@@ -66,10 +68,11 @@ class Combination:
 
     def to_json(self) -> dict[str, object]:
         """Its keys, by name."""
-        return {name: value for name, value in asdict(self).items() if value != ""}
+        every = {name: getattr(self, name) for name in self.__slots__}
+        return {name: value for name, value in every.items() if value != ""}
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class TrainingJob:
     """A model to train on a cluster: ``samples`` of a step, each of ``deployment.sequence`` tokens.
 
@@ -84,6 +87,11 @@ class TrainingJob:
     deployment: Deployment
     rule: CutRule
     shares: int = 1
+
+    @cached_property
+    def numbers(self) -> JobLayers:
+        """Makes the numbers of its deployments."""
+        return JobLayers(self.model, self.cluster, self.shares)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -101,7 +109,7 @@ class Lists:
     precision: tuple[str, ...] = ("",)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class CombinationCosts:
     """A combination and its numbers.
 
@@ -114,6 +122,11 @@ class CombinationCosts:
     microbatches: int
     needed: int
     reason: str = ""
+
+    @cached_property
+    def estimate(self) -> OrderEstimate:
+        """What the order that is likely to be the best takes and needs."""
+        return order_estimate(self.numbers, microbatches=self.microbatches)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -184,14 +197,7 @@ def counted(training: TrainingJob, combination: Combination) -> AnyCount:
         return ForbiddenCombination(combination=combination, reason=why)
     at = counted_deployment(training, combination)
     try:
-        numbers = cluster_layers(
-            training.model,
-            at,
-            training.cluster,
-            training.rule,
-            training.shares,
-            training.samples // each,
-        )
+        numbers = training.numbers.of(at, training.rule, training.samples // each)
     except ValueError as error:
         return ForbiddenCombination(combination=combination, reason=str(error))
     needed = min(_held(numbers.layers, cut) for cut in numbers.cuts) + numbers.beside
@@ -217,7 +223,7 @@ def legal(counts: Iterable[object]) -> list[CombinationCosts]:
 
 def _held(layers: Layers, cut: Cut) -> int:
     """Bytes of the fullest stage with one microbatch."""
-    return max(part.static + part.activation for part in layers.stages(cut))
+    return max(of_stages(layers.held, layers.marks(cut)))
 
 
 def _no_microbatches(samples: int, each: int) -> str:

@@ -17,10 +17,10 @@ from math import gcd
 from typing import Any
 
 from bubbleproof.costs.accounting import ACCOUNTINGS, PRECISIONS, Accounting, Precision
+from bubbleproof.costs.recompute_scopes import SCOPES, words_of
 from bubbleproof.costs.transformer import Transformer
 
-SCOPES = ("none", "attention", "full")
-OPERATIONS = ("norm+act", "op")  # scopes by operation, of which memory is counted as attention's
+__all__ = ["SCOPES", "Deployment"]
 COUNTS = ("tensor", "pipeline", "data", "context", "expert", "micro_batch", "sequence")
 HIGHEST_ZERO = 3
 LARGEST = 1 << 24  # of any count; sequences of so many tokens are not trained on
@@ -57,7 +57,7 @@ class Deployment:
                 raise ValueError(f"{name} must be at most {LARGEST}, got {getattr(self, name)}")
         if not 0 <= self.zero <= HIGHEST_ZERO:
             raise ValueError(f"zero must be 0 to {HIGHEST_ZERO}, got {self.zero}")
-        _one_of("scope", self.scope, (*SCOPES, *OPERATIONS))
+        words_of(self.scope)
         _one_of("accounting", self.accounting, ACCOUNTINGS)
         if not self.precision:
             object.__setattr__(self, "precision", ACCOUNTINGS[self.accounting].precision)
@@ -104,6 +104,15 @@ class Deployment:
         cut = self.expert_cut if self.expert > 1 else 0
         return self.with_changes(pipeline=1, data=1, zero=0, expert_tensor=cut, shard=0)
 
+    def seen_by(self, kind: Transformer) -> Deployment:
+        """What layers of the kind see of it: those of a tower have tokens of their own."""
+        return self.with_changes(sequence=kind.tokens) if kind.tokens else self
+
+    @property
+    def of_weights(self) -> Deployment:
+        """What the weights see of it and their state: the same for any microbatch and scope."""
+        return self.with_changes(micro_batch=1, scope="none")
+
     def with_changes(self, **changes: Any) -> Deployment:
         """The same but for some fields."""
         return replace(self, **changes)
@@ -112,9 +121,10 @@ class Deployment:
         """Raise ``ValueError`` where the model cannot be cut so, with a number that can."""
         t = self.tensor
         for kind in {kind: None for kind, _ in model.layer_runs}:
-            _divides("tensor", t, "heads", kind.heads)
+            if kind.mixer is None:
+                _divides("tensor", t, "heads", kind.heads)
             _divides("tensor", t, "feed_forward", kind.feed_forward)
-            if max(t, kind.kv_heads) % min(t, kind.kv_heads):
+            if kind.mixer is None and max(t, kind.kv_heads) % min(t, kind.kv_heads):
                 raise ValueError(
                     f"tensor must divide kv_heads {kind.kv_heads} or be a multiple, got {t}"
                 )

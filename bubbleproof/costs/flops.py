@@ -2,7 +2,8 @@
 
 A device computes its share of each linear for all tokens of its part of the sequence, and the
 attention of its heads. FLOPs are those of matrix products, a multiplication and an addition each;
-what is recomputed comes on top (``again``), by scope: nothing, the attention, or the whole layer.
+what is recomputed comes on top (``again``), by scope (``recompute_scopes``). Of frozen layers there
+is no backward for the weights, nor any where nothing before them is trained.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from fractions import Fraction
 
 from bubbleproof.costs.deployment import Deployment
 from bubbleproof.costs.operations import LayerOperation, Number
+from bubbleproof.costs.recompute_scopes import made_again
 from bubbleproof.costs.transformer import Transformer
 from bubbleproof.costs.weights import share, whole
 
@@ -67,21 +69,29 @@ def seen(model: Transformer, sequence: int) -> Number:
 
 def operation_flops(operation: LayerOperation, model: Transformer, at: Deployment) -> Flops:
     """FLOPs of one operation of a layer."""
+    found = _trained(operation, model, at.seen_by(model))
+    is_again = operation.name in made_again(model, at.scope) and model.frozen != "all"
+    return Flops(
+        forward=found.forward,
+        input_backward=0 if model.frozen == "all" else found.input_backward,
+        weight_backward=0 if model.frozen else found.weight_backward,
+        again=found.forward if is_again else 0,
+    )
+
+
+def _trained(operation: LayerOperation, model: Transformer, at: Deployment) -> Flops:
+    """Forward and backward where all is trained."""
     tokens = Fraction(at.micro_batch * at.sequence, at.context)
     if operation.scores or operation.products:
         widths = Fraction(model.query_width + model.output_width, at.tensor)
         forward = tokens * operation.products / at.tensor
         forward = 2 * tokens * seen(model, at.sequence) * widths if operation.scores else forward
         is_fused = operation.scores and at.rules.fused_attention
-        again = forward if at.scope == "full" or (at.scope != "none" and operation.scores) else 0
         back = (FUSED_BACKWARD if is_fused else PLAIN_BACKWARD) * forward
-        return Flops() + Flops(forward=forward, input_backward=back, again=again)
+        return Flops() + Flops(forward=forward, input_backward=back)
     if operation.weights is None:
         return Flops()
     inner, outer = operation.weights
     part = Fraction(1, at.tensor) if operation.copies > 1 else share(operation, model, at)
     product = 2 * tokens * operation.passes * inner * outer * part
-    again = product if at.scope == "full" else 0
-    return Flops() + Flops(
-        forward=product, input_backward=product, weight_backward=product, again=again
-    )
+    return Flops() + Flops(forward=product, input_backward=product, weight_backward=product)

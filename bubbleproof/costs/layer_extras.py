@@ -7,7 +7,7 @@ from typing import Literal
 
 from bubbleproof.costs.layer_operation import LayerOperation
 
-QueryNorm = Literal["none", "plain", "head", "whole"]
+QueryNorm = Literal["none", "plain", "head", "each", "whole"]
 
 
 def layer_extras(
@@ -24,10 +24,11 @@ def layer_extras(
     Parameters
     ----------
     shape
-        ``hidden``, ``heads``, ``kv_heads``, ``width`` of a head and ``experts``.
+        ``hidden``, ``heads``, ``kv_heads``, ``width`` of a head, ``experts``, ``statistics`` of a
+        norm.
     qk_norm
-        Norms of queries and keys: of each "head", with weights that all heads share, of the
-        "whole", or "plain", of each head without weights.
+        Norms of queries and keys: of each "head", with weights that all heads share, of
+        "each" with its own, of the "whole", or "plain", of each head without weights.
     sinks
         A number a head, beside its scores.
     output_gate
@@ -40,17 +41,17 @@ def layer_extras(
     hidden, width = shape["hidden"], shape["width"]
     found: list[LayerOperation] = []
     if qk_norm != "none":
-        whole = qk_norm == "whole"
+        whole, own = qk_norm == "whole", qk_norm in ("each", "whole")
         for name, heads in (("query norm", shape["heads"]), ("key norm", shape["kv_heads"])):
-            weights = {"plain": 0, "head": width, "whole": heads * width}[qk_norm]
+            weights = heads * width if own else width * (qk_norm == "head")
             found.append(
                 LayerOperation(
                     name=name,
                     block="attention",
                     vectors=weights,
-                    split_vectors=whole,
+                    split_vectors=own,
                     kept=heads * width,
-                    statistics=1 if whole else heads,
+                    statistics=shape.get("statistics", 1) * (1 if whole else heads),
                 )
             )
     if sinks:
@@ -67,7 +68,7 @@ def layer_extras(
                 block="feed-forward",
                 weights=(hidden, 1),
                 split_weights=False,
-                kept=1,
+                kept=1 + hidden,  # and what is multiplied
                 split="sequence",
             )
         )

@@ -19,7 +19,9 @@ class LayerOperation:
     divided over the tensor-parallel devices. ``kept`` numbers of the output stay for the backward,
     ``masks`` bytes of dropout, ``statistics`` numbers of 32 bits. ``pointwise`` FLOPs forward are
     no matrix product (PipeMesh Table II), ``products`` those of products without weights (a
-    recurrent state's), twice as many backward. ``scores`` marks the attention itself.
+    recurrent state's), twice as many backward. ``scores`` marks the attention itself. The
+    weights of a ``shared`` one are another's: ``vectors`` alone count, as a copy in another stage.
+    What a ``fused`` one makes is not kept where kernels are fused.
     """
 
     name: str
@@ -27,7 +29,7 @@ class LayerOperation:
     weights: tuple[Number, Number] | None = None
     split_weights: bool = True
     copies: int = 1
-    passes: int = 1
+    passes: Number = 1
     vectors: Number = 0
     split_vectors: bool = False
     kept: Number = 0
@@ -37,9 +39,13 @@ class LayerOperation:
     pointwise: Number = 0
     products: Number = 0
     scores: bool = False
+    shared: bool = False
+    fused: bool = False
 
     @property
     def parameters(self) -> Number:
-        """All weights, every copy."""
+        """All weights, every copy, where they are its own."""
+        if self.shared:
+            return 0
         inner, outer = self.weights or (0, 0)
         return self.copies * (inner * outer + self.vectors)

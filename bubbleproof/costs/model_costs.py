@@ -36,7 +36,7 @@ from bubbleproof.facts import Fact, FactSource
 class ParameterCounts:
     """A model's weights: of one layer, of what comes before all layers, and of what comes after.
 
-    ``embedding`` are the words' and the positions', a norm behind them and a tower in front;
+    ``embedding`` are the words' and the positions', and a norm behind them;
     ``head`` the last norm, and the output's weights where they are not the embedding's.
     total = layers x layer + both where layers are alike; else ``layer`` is the largest. ``active``
     are those that one token goes through: the total without the experts that it does not.

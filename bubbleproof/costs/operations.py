@@ -31,7 +31,7 @@ def layer_operations(model: Transformer) -> tuple[LayerOperation, ...]:
     norms = _norms(model)
     mixer = _attention(model) if model.mixer is None else model.mixer
     block = _feed_forward(model) if model.feed_forward else ()
-    return (norms[0], *mixer, *model.extras, *norms[1:], *block)
+    return (*norms[:1], *mixer, *model.extras, *norms[1:], *block)
 
 
 def norm_weights(model: Transformer) -> int:

@@ -19,7 +19,7 @@ from dataclasses import dataclass
 
 from bubbleproof.costs.cluster_layers import ClusterLayers
 from bubbleproof.costs.times.allocated import in_flight_passes
-from bubbleproof.theory.pipelines.shapes.layer_cuts import Cut, LayerPart
+from bubbleproof.theory.pipelines.shapes.layer_cuts import Cut, of_stages
 
 MOST_CHUNKS = 8
 
@@ -45,28 +45,29 @@ def order_estimate(numbers: ClusterLayers, *, microbatches: int) -> OrderEstimat
     """
     found = []
     for cut in numbers.cuts:
-        parts = numbers.layers.stages(cut)
         most = max(1, min(MOST_CHUNKS, numbers.layers.number // len(cut)))
         chunks = {1, most} if 1 < len(cut) <= microbatches else {1}
-        found += [_of(numbers, cut, parts, microbatches, each) for each in chunks]
+        found += [_of(numbers, cut, microbatches, each) for each in chunks]
     return min(found)
 
 
-def _of(
-    numbers: ClusterLayers, cut: Cut, parts: list[LayerPart], microbatches: int, chunks: int
-) -> OrderEstimate:
-    ranks, latency = len(cut), numbers.latency
-    ticks = [part.forward + part.backward for part in parts]
+def _of(numbers: ClusterLayers, cut: Cut, microbatches: int, chunks: int) -> OrderEstimate:
+    layers, ranks, latency = numbers.layers, len(cut), numbers.latency
+    marks = layers.marks(cut)
+    ticks = of_stages(layers.ticks, marks)
+    static, kept_once = (of_stages(layers.sums[name], marks) for name in ("static", "activation"))
     kept = [in_flight_passes(ranks, rank, microbatches, chunks) for rank in range(ranks)]
     around = sum(ticks) + 2 * (ranks * chunks - 1) * latency  # of one microbatch, down and up
     first = sum(ticks) // (ranks * chunks) + 2 * latency
     busy = microbatches * max(ticks) + (ranks - 1) * first
     waited = microbatches * around * chunks // kept[0]
-    ends = [0] * (ranks - 1) + [numbers.layers.head.activation]
-    needed = max(
-        part.static + passes * (part.activation - end) // chunks + end
-        for part, passes, end in zip(parts, kept, ends, strict=True)
-    )
+    kept_once[-1] -= (end := layers.head.activation)
+    held = [
+        state + passes * each // chunks
+        for state, passes, each in zip(static, kept, kept_once, strict=True)
+    ]
+    held[-1] += end
+    needed = max(held)
     return OrderEstimate(
         is_large=needed > numbers.capacity,
         iteration=max(busy, waited) + numbers.step_end,

@@ -5,12 +5,14 @@ what lies along the sequence 1/t with sequence parallelism and all without. All 
 device's part of the sequence under context parallelism. The attention itself, unless fused, keeps
 its weights after the softmax, a token's a s numbers: with dropout twice, and the mask.
 
-By recompute scope: ``none`` keeps all; ``attention`` what the attention needs, not what it makes of
-it but its output; ``full`` only what a layer starts from.
+What is computed again by recompute scope (``recompute_scopes``) is not kept; of the attention its
+output is. Where linears are computed again, all or some, what the layer starts from stays. Of
+frozen layers stays nothing, or where a gradient passes through, nothing that only weights need.
 """
 
 from __future__ import annotations
 
+from dataclasses import replace
 from fractions import Fraction
 from functools import lru_cache
 
@@ -22,10 +24,13 @@ from bubbleproof.costs.operations import (
     layer_operations,
     norm_statistics,
 )
+from bubbleproof.costs.recompute_scopes import made_again, words_of
 from bubbleproof.costs.transformer import Transformer
 from bubbleproof.costs.weights import share, whole, words
 
 STATISTIC = 4  # bytes
+WHOLE = ("full", "op")  # scopes of a whole layer
+_INPUTS = ("product", "gelu", "sort")  # what goes into linears alone
 
 
 @lru_cache(maxsize=4096)
@@ -35,34 +40,44 @@ def layer_saved(model: Transformer, at: Deployment, scope: str | None = None) ->
     Parameters
     ----------
     scope
-        ``none``, ``attention`` or ``full``; None for the deployment's own.
+        A scope (``recompute_scopes``); None for the deployment's own.
 
     Returns
     -------
     Number
         Bytes of one microbatch on one device.
     """
-    if (scope or at.scope) == "full":
-        return layer_input(model, at)
-    operations = layer_operations(model)
-    kept = sum((operation_saved(o, model, at) for o in operations), Fraction(0))
-    if (scope or at.scope) == "none":
-        kept += sum((scores_saved(o, model, at) for o in operations), Fraction(0))
+    if model.frozen == "all":
+        return 0
+    scope = scope or at.scope
+    again, is_whole = made_again(model, scope), words_of(scope)[0] in WHOLE
+    kept = Fraction(layer_input(model, at) if is_whole else 0)
+    unused = {*_INPUTS, *made_again(model, "layernorm")} if model.frozen else set()
+    for operation in layer_operations(model):
+        is_again = operation.name in again
+        if not is_again:
+            kept += scores_saved(operation, model, at)
+        if not is_again or (operation.scores and not is_whole):
+            own = replace(operation, kept=0) if operation.name in unused else operation
+            kept += operation_saved(own, model, at)
     return whole(kept)
 
 
 def layer_input(model: Transformer, at: Deployment) -> Number:
     """What a layer starts from: all that stays of one that is recomputed whole."""
     split: Split = "sequence" if at.rules.split_checkpoint else "none"
+    at = at.seen_by(model)
     return whole(_tokens(at) * at.rules.element * model.hidden * _part(split, at))
 
 
 def operation_saved(operation: LayerOperation, model: Transformer, at: Deployment) -> Fraction:
     """Bytes that stay of an operation's output, but for the attention's weights."""
-    rules = at.rules
+    rules, at = at.rules, at.seen_by(model)
     part = _part(operation.split, at)
     if operation.name in ("key", "value"):
         part = share(operation, model, at)
+    if operation.fused and rules.fused_attention:
+        return Fraction(0)
     if operation.name.endswith("silu") and rules.fused_activation:
         return Fraction(0)
     if operation.name == "down" and operation.copies > 1 and rules.weighed_inside:
@@ -79,6 +94,7 @@ def scores_saved(operation: LayerOperation, model: Transformer, at: Deployment) 
     """Bytes that the attention keeps beside its output; a recomputed one computes them again."""
     if not operation.scores:
         return Fraction(0)
+    at = at.seen_by(model)
     rules, heads = at.rules, Fraction(model.heads, at.tensor)
     if rules.fused_attention:
         return _tokens(at) * heads * STATISTIC if rules.statistics else Fraction(0)

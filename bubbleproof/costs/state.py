@@ -3,7 +3,7 @@
 Replicas share the optimizer state from level 1 on, gradients from 2, weights from 3: dense weights
 among d c devices, those of experts among d c / e. A shard is the even share, a fraction of a byte
 included, rounded up as a whole. What a step gathers for a while (a layer's weights under ZeRO 3) is
-not state.
+not state. Frozen weights have neither gradient nor optimizer state.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from fractions import Fraction
 from math import ceil
 
 from bubbleproof.costs.accounting import Precision
-from bubbleproof.costs.deployment import Deployment
+from bubbleproof.costs.deployment import HIGHEST_ZERO, Deployment
 from bubbleproof.costs.operations import Number
 from bubbleproof.costs.transformer import Transformer
 from bubbleproof.costs.weights import (
@@ -51,7 +51,8 @@ def state_bytes(weights: Weights, at: Deployment) -> int:
     experts = bytes_per_parameter(
         at.bytes_of, zero=at.zero, replicas=at.expert_replicas / (at.replicas // at.sharers)
     )
-    return ceil(weights.dense * dense + weights.experts * experts)
+    frozen = Fraction(at.bytes_of.weight, at.sharers if at.zero == HIGHEST_ZERO else 1)
+    return ceil(weights.dense * dense + weights.experts * experts + weights.frozen * frozen)
 
 
 def stage_weights(

@@ -10,12 +10,16 @@ without weights, of a token:
   corrected by an outer product, and read by the query, 6 k v.
 
 Each operation's output is kept for the backward, as in any layer; the state itself is computed
-again, chunk by chunk.
+again, chunk by chunk. Fused kernels (mamba-ssm, causal-conv1d, fla) keep no convolution before its
+activation, Mamba-2's none behind it either; the gated delta rule's keeps the factors of its chunks
+of 64 tokens.
 """
 
 from __future__ import annotations
 
 from bubbleproof.costs.layer_operation import LayerOperation, Number, Split
+
+CHUNK = 64  # tokens
 
 
 def mamba(
@@ -46,11 +50,13 @@ def mamba(
     norms
         Whether step sizes, B and C are normed.
     """
-    normed = _operation("state norms", vectors=rank + 2 * state, kept=rank + 2 * state)
+    normed = _operation(
+        "state norms", vectors=rank + 2 * state, kept=rank + 2 * state, statistics=3
+    )
     return (
         _linear("state in", hidden, 2 * inner, bias=bias),
-        _linear("convolution", kernel, inner, bias=kernel_bias),
-        _operation("silu", kept=inner),
+        _linear("convolution", kernel, inner, bias=kernel_bias, fused=True),
+        _operation("convolved", kept=inner),
         _linear("state sizes", inner, rank + 2 * state),
         *([normed] if norms else []),
         _linear("step", rank, inner, bias=True),
@@ -94,10 +100,16 @@ def mamba_2(
     channels = inner + 2 * groups * state
     return (
         _linear("state in", hidden, inner + channels + heads, bias=bias),
-        _linear("convolution", kernel, channels, bias=kernel_bias),
-        _operation("silu", kept=channels),
+        _linear("convolution", kernel, channels, bias=kernel_bias, fused=True),
+        _operation("convolved", kept=channels, fused=True),
         _operation("scan", kept=inner, products=4 * inner * state, vectors=3 * heads, split=True),
-        _operation("gated output", kept=inner, vectors=inner if norm else 0, split=True),
+        _operation(
+            "gated output",
+            kept=inner,
+            vectors=inner if norm else 0,
+            split=True,
+            statistics=groups if norm else 0,
+        ),
         _linear("output", inner, hidden, bias=bias, kept=hidden, along="sequence"),
     )
 
@@ -123,16 +135,17 @@ def delta_net(
     return (
         _linear("state in", hidden, channels + values),
         _linear("rates", hidden, 2 * value_heads),
-        _linear("convolution", kernel, channels),
-        _operation("silu", kept=channels),
+        _linear("convolution", kernel, channels, fused=True),
+        _operation("convolved", kept=channels),
         _operation(
             "scan",
-            kept=values,
+            kept=values + CHUNK * value_heads,
+            statistics=2 * key_heads + value_heads,
             products=6 * value_heads * key_width * value_width,
             vectors=2 * value_heads,
             split=True,
         ),
-        _operation("gated output", kept=values, vectors=value_width),
+        _operation("gated output", kept=values, vectors=value_width, statistics=value_heads),
         _linear("output", values, hidden, kept=hidden, along="sequence"),
     )
 
@@ -145,6 +158,7 @@ def _linear(
     bias: bool = False,
     kept: Number | None = None,
     along: Split = "tensor",
+    fused: bool = False,
 ) -> LayerOperation:
     return LayerOperation(
         name=name,
@@ -154,6 +168,7 @@ def _linear(
         split_vectors=along == "tensor",
         kept=outer if kept is None else kept,
         split=along,
+        fused=fused,
     )
 
 
@@ -164,6 +179,8 @@ def _operation(
     vectors: Number = 0,
     products: Number = 0,
     split: bool = False,
+    statistics: int = 0,
+    fused: bool = False,
 ) -> LayerOperation:
     return LayerOperation(
         name=name,
@@ -172,4 +189,6 @@ def _operation(
         split_vectors=split,
         kept=kept,
         products=products,
+        statistics=statistics,
+        fused=fused,
     )

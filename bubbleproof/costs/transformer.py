@@ -20,7 +20,11 @@ sinks, gates). A layer with a ``mixer`` has those operations in place of the att
 (``costs.state_space``; the empty one: nothing), and one of ``feed_forward`` 0 no such block.
 
 Layers of several kinds are ``runs``, from the first on: so many of a kind, and what it has other
-than the model. A ``tower`` stands in front: its layers make the images' part of the sequence.
+than the model. Those of a tower in front (vision, audio) are the first of them, with ``tokens`` of
+a sample of their own; modules that predict further tokens the last (``costs.further_layers``).
+
+``frozen`` layers are not trained: of their "weights" alone, where a gradient passes through them to
+what is trained before them, or not at all ("all"): they have no backward, and keep nothing for it.
 
 Positions are learned (``positions`` rows) or cost no weights (0).
 
@@ -42,6 +46,7 @@ Positive = Annotated[int, AtLeast(1)]
 Width = Annotated[int | Fraction, AtLeast(0)]
 Norm = Literal["layer", "rms", "scale", "bare"]
 Biases = Literal["none", "inputs", "output", "all"]
+Frozen = Literal["", "weights", "all"]
 MOST = {"layers": 10_000, "heads": 1 << 16, "kv_heads": 1 << 16, "experts": 1 << 16}
 LARGEST = 1 << 32  # of any other number of a shape
 LEAST = {"int": 0, "Positive": 1, "Width": 0}  # by the type of a field
@@ -57,16 +62,6 @@ class LayerRun:
     count: int
     kind: str
     changes: tuple[tuple[str, Any], ...] = ()
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Tower:
-    """Layers in front (vision, audio): their shape, the weights before and behind them, and the
-    tokens of a sample in them."""
-
-    layers: Transformer
-    weights: int = 0
-    tokens: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -92,7 +87,7 @@ class Transformer:
     positions: int = 0
     gated: bool = False
     norm: Norm = "layer"
-    norms: Positive = 2
+    norms: int = 2
     embedding_norm: bool = False
     parallel: bool = False
     attention_biases: Biases = "none"
@@ -111,10 +106,11 @@ class Transformer:
     dropout: bool = False
     window: int = 0
     chunk: int = 0
+    tokens: int = 0
+    frozen: Frozen = ""
     extras: tuple[LayerOperation, ...] = ()
     mixer: tuple[LayerOperation, ...] | None = None
     runs: tuple[LayerRun, ...] = ()
-    tower: Tower | None = None
     name: str = ""
 
     def __post_init__(self) -> None:
@@ -201,7 +197,7 @@ class Transformer:
     def layer_runs(self) -> tuple[tuple[Transformer, int], ...]:
         """All layers from the first on: as models of one kind of layer, with how many of it."""
         if self.runs:
-            plain = self.with_changes(runs=(), tower=None)
+            plain = self.with_changes(runs=())
             kinds = dict.fromkeys(run.changes for run in self.runs)
             made = {changes: plain.with_changes(**dict(changes)) for changes in kinds}
             return tuple((made[run.changes], run.count) for run in self.runs)

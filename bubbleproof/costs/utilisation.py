@@ -37,12 +37,15 @@ def teraflops(training: TrainingJob, iteration: int, *, half: bool = False) -> f
         Of the attention's square only what lies below the diagonal, not all of it.
     """
     model, plain = training.model, Deployment(sequence=training.deployment.sequence)
-    one = layer_flops(model, plain) * model.layers + head_flops(model, plain)
+    layers = (layer_flops(kind, plain) * count for kind, count in model.layer_runs)
+    one = sum(layers, head_flops(model, plain))
     step = float(one.forward + one.input_backward + one.weight_backward)
     if half:
         squares = [
-            operation_flops(each, model, plain) for each in layer_operations(model) if each.scores
+            operation_flops(each, kind, plain) * count
+            for kind, count in model.layer_runs
+            for each in layer_operations(kind)
+            if each.scores
         ]
-        each = sum(float(s.forward + s.input_backward + s.weight_backward) for s in squares)
-        step -= model.layers * each / 2
+        step -= sum(float(s.forward + s.input_backward + s.weight_backward) for s in squares) / 2
     return step * training.samples / training.cluster.cards / iteration / 1e6

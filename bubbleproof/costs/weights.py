@@ -16,23 +16,31 @@ from bubbleproof.costs.deployment import Deployment
 from bubbleproof.costs.operations import LayerOperation, Number, layer_operations, norm_weights
 from bubbleproof.costs.transformer import Transformer
 
+PARTS = ("dense", "experts", "frozen")
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Weights:
-    """Numbers of weights: those that all replicas hold, and those of experts."""
+    """Numbers of weights: those that all replicas hold, those of experts, and those not trained."""
 
     dense: Number = 0
     experts: Number = 0
+    frozen: Number = 0
 
     def __add__(self, other: Weights) -> Weights:
-        return Weights(dense=self.dense + other.dense, experts=self.experts + other.experts)
+        return Weights(**{name: getattr(self, name) + getattr(other, name) for name in PARTS})
 
     def __mul__(self, times: int) -> Weights:
-        return Weights(dense=self.dense * times, experts=self.experts * times)
+        return Weights(**{name: getattr(self, name) * times for name in PARTS})
 
     @property
     def total(self) -> Number:
-        return whole(self.dense + self.experts)
+        return whole(self.dense + self.experts + self.frozen)
+
+    @property
+    def gathered(self) -> Weights:
+        """What a pass needs of them: the frozen ones as any others."""
+        return Weights(dense=self.dense + self.frozen, experts=self.experts)
 
 
 def layers_weights(model: Transformer, at: Deployment, layers: int, before: int = 0) -> Weights:
@@ -51,16 +59,22 @@ def layers_weights(model: Transformer, at: Deployment, layers: int, before: int 
 
 def layer_weights(model: Transformer, at: Deployment) -> Weights:
     """The weights of one layer on a device."""
-    return _layer_weights(model, at.tensor, at.expert, at.expert_cut)
+    return _layer_weights(model, at.tensor, at.expert, at.expert_cut, at.pipeline > 1)
 
 
 @lru_cache(maxsize=1024)
-def _layer_weights(model: Transformer, tensor: int, expert: int, cut: int) -> Weights:
+def _layer_weights(
+    model: Transformer, tensor: int, expert: int, cut: int, is_copied: bool
+) -> Weights:
     at = Deployment(tensor=tensor, expert=expert, expert_tensor=cut)
     found = Weights()
     for operation in layer_operations(model):
         number = _of_device(operation, model, at)
-        if operation.copies > 1:
+        if operation.shared:
+            found += Weights(dense=operation.vectors / Fraction(tensor) if is_copied else 0)
+        elif model.frozen:
+            found += Weights(frozen=number / Fraction(at.expert if operation.copies > 1 else 1))
+        elif operation.copies > 1:
             found += Weights(experts=number / Fraction(at.expert))
         else:
             found += Weights(dense=number)
@@ -68,13 +82,10 @@ def _layer_weights(model: Transformer, tensor: int, expert: int, cut: int) -> We
 
 
 def embedding_weights(model: Transformer, at: Deployment) -> Weights:
-    """The weights of the first stage before its layers, on a device; a tower's are among them."""
+    """The weights of the first stage before its layers, on a device."""
     norm = norm_weights(model) if model.embedding_norm else 0
-    own = Weights(dense=words(model, at) * model.hidden + model.positions * model.hidden + norm)
-    if (tower := model.tower) is None:
-        return own
-    own += Weights(dense=tower.weights)
-    return own + layers_weights(tower.layers, at, tower.layers.layers)
+    number = words(model, at) * model.hidden + model.positions * model.hidden + norm
+    return Weights(frozen=number) if model.frozen else Weights(dense=number)
 
 
 def head_weights(model: Transformer, at: Deployment, *, is_copied: bool = False) -> Weights:

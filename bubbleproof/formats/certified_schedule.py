@@ -64,5 +64,5 @@ def write_theorem(
     elif isinstance(proof, Cases):
         raise ValueError("the schedule comes without the choices that the cases are about")
     else:
-        text = coq_theorem(given.problem, given.timed(), proof)
+        text = coq_theorem(given.problem, given.timed(), proof, given.pipeline)
     write_text(target, text)

@@ -19,8 +19,16 @@ from bubbleproof.formats.errors import UnusableInput, about
 from bubbleproof.formats.pytorch_csv import read_table, refuse_cut_off
 from bubbleproof.formats.schedule_file import ScheduleFile
 from bubbleproof.formats.sizes import refuse_oversize
-from bubbleproof.theory.model.actions import NONE, ActionTable, Bools, Ints, Kind
+from bubbleproof.theory.model.actions import (
+    COMMUNICATION_KINDS,
+    NONE,
+    ActionTable,
+    Bools,
+    Ints,
+    Kind,
+)
 from bubbleproof.theory.model.schedule import Program
+from bubbleproof.theory.pipelines.frozen import untrained
 from bubbleproof.theory.pipelines.overlaps import Overlap
 from bubbleproof.theory.pipelines.pipeline import Pipeline
 from bubbleproof.theory.pipelines.placement import BIDIRECTIONAL, num_downward
@@ -35,7 +43,7 @@ def infer_pipeline(program: Program, *, subject: str = SUBJECT) -> Pipeline:
 
     The backward of a (stage, microbatch) is split where the program has its I or W and not its B;
     where it has both it is full, so that the I and W stand out as foreign. A stage's W is cut into
-    as many parts as the program names.
+    as many parts as the program names. A program of forwards alone trains nothing.
 
     Raises ``UnusableInput`` (about ``subject``) where no pipeline has that shape: no actions, a
     stage on no rank or oddly on two, a number of stages that is no multiple of the ranks.
@@ -60,7 +68,8 @@ def _inferred(program: Program) -> Pipeline:
     refuse_oversize(ranks=ranks, chunks=stages // ranks, microbatches=microbatches, slices=slices)
     placement = _placement(program, stages, ranks)
     parts = _parts(actions, stages)
-    return Pipeline(
+    is_forward_only = actions.is_kind(Kind.F, *COMMUNICATION_KINDS).all()
+    made = Pipeline(
         num_ranks=ranks,
         num_microbatches=microbatches,
         num_chunks=stages // ranks,
@@ -71,6 +80,7 @@ def _inferred(program: Program) -> Pipeline:
         weight_parts=parts,
         overlaps=_overlaps(program),
     )
+    return made.with_changes(**untrained(stages)) if is_forward_only else made
 
 
 def _placement(program: Program, stages: int, ranks: int) -> str | tuple[int, ...]:

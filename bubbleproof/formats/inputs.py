@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, cast
 
 import numpy as np
 
-from bubbleproof.costs import known_models
 from bubbleproof.formats.errors import UnusableInput
 from bubbleproof.formats.files import PLAN_NAME, MissingFile
 from bubbleproof.formats.format_table import (
@@ -113,6 +112,8 @@ def found_instead(path: str) -> str:
     where = Path(path)
     if os.path.isdir(where):  # False of a name that is too long, as below
         return "a folder: name the file in it"
+    from bubbleproof.costs import known_models
+
     if path.lower() in known_models():
         table = f'[model] name = "{path.lower()}"'
         return f"the name of a model: write {table} with [cluster] and [batch] into a file"

@@ -1,9 +1,12 @@
-"""TOML read so that no text stops the reader for long, its faults told in one line."""
+"""TOML read so that no text stops the reader for long, its faults told in one line; and written."""
 
 from __future__ import annotations
 
+import json
 import re
 import tomllib
+from collections.abc import Mapping
+from fractions import Fraction
 
 from bubbleproof.formats.errors import UnusableInput, one_line, quoted
 
@@ -32,3 +35,27 @@ def parse_toml(text: str) -> dict[str, object]:
         raise UnusableInput("", "a few levels of nesting", "many more") from None
     except ValueError:  # Python's limit on the digits of one number
         raise UnusableInput("", "numbers of at most 16 digits", "a longer one") from None
+
+
+def toml_text(content: Mapping[str, object]) -> str:
+    """The text of a content: what stands outside of tables first, each table under its name."""
+    tables = {name: told for name, told in content.items() if isinstance(told, Mapping)}
+    lines = [f"{key} = {_told(told)}" for key, told in content.items() if key not in tables]
+    for name, table in tables.items():
+        lines += ["", f"[{name}]", *(f"{key} = {_told(value)}" for key, value in table.items())]
+    return "\n".join(lines) + "\n"
+
+
+def _told(value: object) -> str:
+    """A value in TOML."""
+    if isinstance(value, Fraction):
+        return str(value.numerator) if value.denominator == 1 else f'"{value}"'
+    if isinstance(value, Mapping):
+        return f"{{ {', '.join(f'{_key(key)} = {_told(each)}' for key, each in value.items())} }}"
+    if isinstance(value, list | tuple):
+        return f"[{', '.join(map(_told, value))}]"
+    return json.dumps(value, ensure_ascii=False)
+
+
+def _key(key: str) -> str:
+    return key if re.fullmatch(r"[A-Za-z0-9_-]+", key) else json.dumps(key, ensure_ascii=False)

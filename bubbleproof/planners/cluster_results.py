@@ -28,11 +28,17 @@ from bubbleproof.planners.configuration_words import (
     shape_parts,
 )
 from bubbleproof.planners.deployment_times import DeploymentTimes
-from bubbleproof.planners.fitting_changes import FittingChange
 from bubbleproof.planners.jitter import Timed
 from bubbleproof.planners.memory_parts import MemoryParts, memory_parts
 from bubbleproof.planners.outcome import Outcome
-from bubbleproof.planners.own_run import NotLegalRun, OwnRun, Saving, changed
+from bubbleproof.planners.own_run import (
+    NO_ROOM,
+    FittingChange,
+    NotLegalRun,
+    OwnRun,
+    Saving,
+    changed,
+)
 from bubbleproof.planners.plan_results import (
     bound_text,
     candidates_to_json,
@@ -167,6 +173,7 @@ def cluster_facts(file: ClusterFile, found: AnyClusterPlan) -> list[Fact]:
         *keyed(value=None if plan is None else plan.value, winner=None),
         *keyed(mfu=None if plan is None else round(mfu, 4)),
         *keyed(software=file.training.cluster.runs.name),
+        *_notes_facts(file),
         *keyed(least_capacity=nearest[0].memory if nearest else None),
         *keyed(verified=plan is not None and plan.plan.verdict.ok),
         took(found.seconds),
@@ -194,10 +201,26 @@ def cluster_facts(file: ClusterFile, found: AnyClusterPlan) -> list[Fact]:
     return [*facts, *labelled(told), *rough]
 
 
+def _notes_facts(file: ClusterFile) -> list[Fact]:
+    told = "; ".join(file.notes)
+    return [Fact(key="notes", label="not counted", told=told, value=[*file.notes])] if told else []
+
+
 def estimate_error(file: ClusterFile) -> EstimateError:
     """How far the times of a file's deployments may be off."""
     job = file.training
     return error_of(job.model, job.cluster.card, job.cluster.runs, job.cluster.cards)
+
+
+def tokens_per_second(file: ClusterFile, microseconds: int) -> float:
+    """The tokens that are trained on in a second.
+
+    Parameters
+    ----------
+    microseconds
+        Of an iteration.
+    """
+    return file.training.samples * file.training.deployment.sequence / (microseconds / 1e6)
 
 
 def no_room(nearest: NearestDeployment) -> str:
@@ -350,11 +373,12 @@ def own_text(file: ClusterFile, own: OwnRun | NotLegalRun, found: AnyClusterPlan
     name = in_words({**deployment_parts(own.combination), **shape_parts(own.candidate)})
     mfu = f"MFU {100 * utilisation(file.training, own.iteration):.1f} %"
     told = "; ".join([f"{name}: {time(own.iteration, UNIT)}, {mfu}", *own.own.remarks])
-    if not own.fits and not own.reason:
-        card = file.training.cluster.memory
-        told += f"; needs {amount_of(own.on_card, card, 'bytes')} and has no room"
-    if own.reason:
+    if not own.fits:
+        told += f"; {room_text(file, own)}"
+    if own.reason and own.reason != NO_ROOM:
         told += f"; outside of what was planned: {own.reason}"
+    if own.fits_as:
+        told += f"; fits with {fits_text(own.fits_as)}"
     if not isinstance(found, ClusterPlan):
         return told
     changes = ", ".join(_changes(own, found))
@@ -367,6 +391,13 @@ def own_text(file: ClusterFile, own: OwnRun | NotLegalRun, found: AnyClusterPlan
     what = f"change {changes}" + (f"; by itself {saved}" if saved else "")
     same = "it is the plan" if own.iteration == found.value else "the plan has another order of it"
     return f"{told}; {beside}; {what if changes or saved else same}"
+
+
+def room_text(file: ClusterFile, own: OwnRun) -> str:
+    """What it needs of a card that it has not."""
+    card = file.training.cluster.memory
+    missing = amount_of(own.on_card - card, None, "bytes")
+    return f"needs {amount_of(own.on_card, card, 'bytes')} and has no room: {missing} are missing"
 
 
 def _saved(change: Saving) -> str:

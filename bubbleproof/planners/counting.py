@@ -3,15 +3,21 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from math import inf
 
+import numpy as np
+
 from bubbleproof.costs.combinations import AnyCount, Combination, CombinationCosts
-from bubbleproof.costs.order_estimates import OrderEstimate, order_estimate
 from bubbleproof.formats.clusters.cluster_toml import ClusterFile
 from bubbleproof.formats.clusters.deployed_space import all_listed
 from bubbleproof.planners.planned import Told
 
+COUNTED = 0.3  # of the time, at most, until all deployments have their numbers
+LONGER = 3
+SIZES = ("tensor", "data", "pipeline", "context")
+OTHERS = ("zero", "micro_batch", "scope", "expert", "precision")
 MIXED = 61  # every so many of a list are counted in a turn: no list of sizes is as long
 SILENCE = 1.0  # seconds until the best estimate is told again
 
@@ -31,43 +37,68 @@ def counted_within(
 ) -> list[AnyListed]:
     """Every combination of the file with its numbers, as far as the seconds suffice.
 
-    Where they do not, those with numbers are from all over the lists, and its own is among them.
-    ``tell`` is called with the best estimate so far. Raises as ``all_listed`` does.
+    Where they do not, those with numbers are from all over the lists, its own is among them, and
+    those that differ little from the best estimates. ``tell`` is called with the best so far.
+    Raises as ``all_listed`` does.
 
     Parameters
     ----------
     seconds
-        After which no other is counted.
+        After which no other is counted; as long as none has room for a microbatch, ``LONGER``
+        times as many: then there is little else to do, and all of them show why nothing fits.
     """
-    began = time.perf_counter()
+    began = told = time.perf_counter()
     listed = all_listed(file)
-    found: dict[Combination, AnyListed] = {}
-    best: tuple[OrderEstimate, Combination] | None = None
-    told = began
-    if file.own is not None:
-        found[file.own.combination] = file.counted(file.own.combination)
-    for first in range(MIXED):
-        for each in listed[first::MIXED]:
-            if each in found:
-                continue
-            now = time.perf_counter()
-            if now - began > seconds and found:
-                found[each] = UncountedCombination(combination=each)
-                continue
-            found[each] = one = file.counted(each)
-            if tell is None or not isinstance(one, CombinationCosts):
-                continue
-            seen = order_estimate(one.numbers, microbatches=one.microbatches), each
-            best = seen if best is None else min(best, seen)
-            if now - told > SILENCE:
-                told = now
-                tell(_line(best, len(found), len(listed), now - began))
-    return [found[each] for each in listed]
+    found: dict[int, AnyCount] = {}
+    own = [] if file.own is None else [listed.index(file.own.combination)]
+    waiting = [*reversed([*own, *(n for k in range(MIXED) for n in range(k, len(listed), MIXED))])]
+    near = _neighbours(listed)
+    best: CombinationCosts | None = None
+    has_room = False
+    while waiting:
+        if (number := waiting.pop()) in found:
+            continue
+        most = seconds if has_room else LONGER * seconds
+        if found and time.perf_counter() - began > most:
+            break
+        found[number] = one = file.counted(listed[number])
+        if not isinstance(one, CombinationCosts):
+            continue
+        has_room |= not one.reason
+        if best is None or _place(one) < _place(best):
+            best = one
+            waiting += near(number)
+        if tell is not None and (now := time.perf_counter()) - told > SILENCE:
+            told = now
+            tell(_line(best, len(found), len(listed), now - began))
+    every = enumerate(listed)
+    return [found.get(n) or UncountedCombination(combination=one) for n, one in every]
 
 
-def _line(best: tuple[OrderEstimate, Combination], number: int, listed: int, seconds: float) -> str:
-    estimate, combination = best
+def _place(one: CombinationCosts) -> tuple[bool, int]:
+    """The shortest first, of those that do not fit that of the least need."""
+    estimate = one.estimate
+    return estimate.is_large, estimate.needed if estimate.is_large else estimate.iteration
+
+
+def _neighbours(listed: Sequence[Combination]) -> Callable[[int], list[int]]:
+    """Which combinations have two sizes other than one of them, or one other thing."""
+    sizes = np.array([[getattr(one, name) for name in SIZES] for one in listed])
+    others = np.array([[hash(getattr(one, name)) for name in OTHERS] for one in listed])
+
+    def near(number: int) -> list[int]:
+        moved = (sizes != sizes[number]).sum(axis=1)
+        is_near = moved + 2 * (others != others[number]).sum(axis=1) <= 2
+        return [int(each) for each in np.flatnonzero(is_near)]
+
+    return near
+
+
+def _line(best: CombinationCosts, number: int, listed: int, seconds: float) -> str:
+    estimate = best.estimate
     name = (
-        "none fits yet" if estimate.is_large else f"{combination}: about {estimate.iteration:,} us"
+        "none fits yet"
+        if estimate.is_large
+        else f"{best.combination}: about {estimate.iteration:,} us"
     )
     return f"{seconds:7.2f} s  {number:,} of {listed:,} deployments estimated; best {name}"

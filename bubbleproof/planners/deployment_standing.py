@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from functools import cached_property
 
 from bubbleproof.costs.combinations import CombinationCosts
-from bubbleproof.costs.order_estimates import OrderEstimate, order_estimate
 from bubbleproof.planners.candidate_standing import CandidateStanding, legal_candidates
 from bubbleproof.planners.cluster_planned import DeploymentRow, solved_deployment
 from bubbleproof.planners.known_schedules import KnownSchedule, is_schedule_of
@@ -46,11 +44,6 @@ class DeploymentStanding:
     is_passed_over: bool = False
     is_skipped: bool = False
     needed: int | None = None
-
-    @cached_property
-    def estimate(self) -> OrderEstimate:
-        """What the order that is likely to be the best takes and needs."""
-        return order_estimate(self.counted.numbers, microbatches=self.counted.microbatches)
 
     def refuse(self, why: str, *, is_too_large: bool) -> None:
         """It has no candidates.

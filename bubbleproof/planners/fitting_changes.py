@@ -3,13 +3,15 @@
 From the deployment that needs the least of a card, one thing is changed at a time: gradients in 16
 bits, a wider recompute scope, twice the tensor or the pipeline ranks over half the replicas. A
 change is told where the framework runs it and a schedule of it fits. What is among the lists was
-tried already.
+tried already. Of a configuration of one's own that has no room the same changes are timed as it
+runs.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from contextlib import suppress
+from dataclasses import replace
 from time import perf_counter
 
 from bubbleproof.costs.combinations import Combination, CombinationCosts
@@ -18,24 +20,12 @@ from bubbleproof.formats.clusters.cluster_toml import ClusterFile
 from bubbleproof.formats.clusters.deployed_space import deployed_space
 from bubbleproof.planners.cluster_planned import ClusterPlan, NoClusterPlan
 from bubbleproof.planners.configuration_words import deployment_parts, difference
+from bubbleproof.planners.own_run import FittingChange, NotLegalRun, OwnRun, own_run
 from bubbleproof.planners.planned import PlanOptions
 from bubbleproof.planners.planning import plan_cluster
 from bubbleproof.solvers import Status
 
 SHORT_GRADIENTS = {"bf16": "bf16-gradients"}  # the same precision with gradients of 16 bits
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FittingChange:
-    """A deployment that fits, in words what it has otherwise, and its iteration in microseconds."""
-
-    combination: Combination
-    change: str
-    iteration: int
-
-    def to_json(self) -> dict[str, object]:
-        """For programs."""
-        return {**self.combination.to_json(), "change": self.change, "iteration": self.iteration}
 
 
 def changes_that_fit(
@@ -66,6 +56,20 @@ def changes_that_fit(
             change = difference(deployment_parts(each), deployment_parts(at))
             fit.append(FittingChange(combination=each, change=change, iteration=plan.value))
     return tuple(fit)
+
+
+def own_with_fits(file: ClusterFile, own: OwnRun) -> OwnRun:
+    """With the changes by which it fits, where it does not."""
+    if own.fits:
+        return own
+    fits = []
+    for each in _changes(file, own.combination):
+        with suppress(NotLegalRun):
+            run = own_run(file, replace(own.own.plain, combination=each))
+            change = difference(deployment_parts(each), deployment_parts(own.combination))
+            one = FittingChange(combination=each, change=change, iteration=run.iteration)
+            fits += [one] if run.fits else []
+    return replace(own, fits_as=tuple(fits))
 
 
 def _changes(file: ClusterFile, at: Combination) -> Iterator[Combination]:

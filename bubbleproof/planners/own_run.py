@@ -22,6 +22,7 @@ from bubbleproof.formats.clusters.deployed_space import space_of_layers
 from bubbleproof.formats.clusters.own_configuration import OwnConfiguration
 from bubbleproof.planners.known_schedules import KnownSchedule
 from bubbleproof.planners.looks import FirstSearch, FoundSchedule, first_look
+from bubbleproof.planners.memory_parts import MemoryParts, memory_parts
 from bubbleproof.theory.families import Family, family
 from bubbleproof.theory.families.interleaved import (
     InterleavedOneForwardOneBackward,
@@ -36,6 +37,8 @@ from bubbleproof.verify import check
 
 ORDERS = ("1f1b", "interleaved")
 USUAL = "the file's"  # of a key that one of two deployments leaves to the file
+NO_ROOM = "it has no room on a card"
+MOST_ROOMS = 16  # in which one's own is tried, each smaller than the one before
 ROOMY = 64  # times the card's memory
 
 
@@ -56,12 +59,27 @@ class Saving:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class FittingChange:
+    """A deployment that fits, in words what it has otherwise, and its iteration in microseconds."""
+
+    combination: Combination
+    change: str
+    iteration: int
+
+    def to_json(self) -> dict[str, object]:
+        """For programs."""
+        return {**self.combination.to_json(), "change": self.change, "iteration": self.iteration}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class OwnRun:
     """What a configuration of one's own takes: microseconds, and bytes of the fullest card.
 
-    ``parts`` tell where the time goes; it ``fits`` the card or is timed on a larger one. ``reason``
+    ``parts`` tell where the time goes, ``memory`` what the fullest card holds; it ``fits`` the
+    card or is timed on a larger one. ``reason``
     says why it is no candidate, and is empty where it is one, with the ``known`` schedule.
-    ``savings`` are the changes towards a plan that matter most (``own_savings``).
+    ``savings`` are the changes towards a plan that matter most (``own_savings``), ``fits_as`` those
+    by which it fits, where it does not (``fitting_changes``).
     """
 
     own: OwnConfiguration
@@ -70,9 +88,11 @@ class OwnRun:
     on_card: int
     fits: bool
     parts: TimeParts
+    memory: MemoryParts
     reason: str
     known: KnownSchedule = field(compare=False, repr=False)
     savings: tuple[Saving, ...] = ()
+    fits_as: tuple[FittingChange, ...] = ()
 
     @property
     def combination(self) -> Combination:
@@ -99,6 +119,8 @@ class OwnRun:
             "fits": self.fits,
             "reason": self.reason,
             "parts": dict(self.parts.named),
+            "memory": dict(self.memory.named),
+            "fits_as": [each.to_json() for each in self.fits_as],
             "savings": [each.to_json() for each in self.savings],
             "remarks": list(self.own.remarks),
         }
@@ -136,12 +158,19 @@ class _Timed:
         cut = self.candidate.layers or ()
         return time_parts(self.job, self.one, self.found.pipeline, cut, self.found.value)
 
+    @property
+    def memory(self) -> MemoryParts:
+        """What the fullest card holds."""
+        cut, peaks = self.candidate.layers or (), self.found.measured.peak_memory
+        ranks = memory_parts(self.job, self.one, self.found.pipeline, cut, peaks)
+        return max(ranks, key=lambda each: each.total)
+
 
 def own_run(file: ClusterFile, own: OwnConfiguration) -> OwnRun:
     """What the configuration takes. Raises ``NotLegalRun`` where a number forbids it."""
     plain = _timed(file, own.plain, file.training)
     exact = plain if own == own.plain else _timed(file, own, own.trained_by(file.training))
-    room = "" if plain.fits else _needs(plain)
+    room = "" if plain.fits else NO_ROOM
     refused = "" if file.opened is None else file.opened.refusal(plain.one, own.chunks)
     return OwnRun(
         own=own,
@@ -150,13 +179,10 @@ def own_run(file: ClusterFile, own: OwnConfiguration) -> OwnRun:
         on_card=exact.on_card,
         fits=exact.fits,
         parts=exact.parts,
+        memory=exact.memory,
         reason=refused or room,
         known=plain.known,
     )
-
-
-def _needs(timed: _Timed) -> str:
-    return f"it needs {timed.on_card / 2**30:.1f} GiB of a card and has no room"
 
 
 def _timed(file: ClusterFile, own: OwnConfiguration, job: TrainingJob) -> _Timed:
@@ -178,8 +204,7 @@ def _timed(file: ClusterFile, own: OwnConfiguration, job: TrainingJob) -> _Timed
     if fits := bool(found):
         candidate, schedule = min(found, key=lambda each: each[1].value)
         return _Timed(job=job, one=one, candidate=candidate, found=schedule, fits=fits)
-    roomy = replace(one.numbers, capacity=ROOMY * job.cluster.memory)
-    found = list(_found(file, own, replace(one, numbers=roomy)))
+    found = _least(file, own, one, ROOMY * job.cluster.memory)
     if not found:
         order, repair = own.order or ORDERS[chunks > 1], "chunks = 1"
         if own.group and (known := group_choices(at.pipeline, one.microbatches)):
@@ -190,6 +215,20 @@ def _timed(file: ClusterFile, own: OwnConfiguration, job: TrainingJob) -> _Timed
         )
     candidate, schedule = min(found, key=lambda each: each[1].value)
     return _Timed(job=job, one=one, candidate=candidate, found=schedule, fits=fits)
+
+
+def _least(
+    file: ClusterFile, own: OwnConfiguration, one: CombinationCosts, capacity: int
+) -> list[tuple[Candidate, FoundSchedule]]:
+    """Those of its schedules that take the least memory, on a card that has room for all."""
+    found: list[tuple[Candidate, FoundSchedule]] = []
+    for _ in range(MOST_ROOMS):
+        roomy = replace(one, numbers=replace(one.numbers, capacity=capacity))
+        if not (smaller := list(_found(file, own, roomy))):
+            break
+        found = smaller
+        capacity = min(each.peak_memory for _, each in found) - 1
+    return found
 
 
 def _found(

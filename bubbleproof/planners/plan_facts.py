@@ -1,7 +1,7 @@
 """Plans as results: what ``plan`` gives in Python, with the file it was made of, stating its facts.
 
-The facts are those of the command but for what it works out beside a plan: timing noise, where the
-time of other deployments goes, and configurations to compare with.
+The facts are those of the command but for what it works out beside a plan: timing noise, and where
+the time of other deployments goes.
 """
 
 from __future__ import annotations
@@ -14,11 +14,19 @@ from bubbleproof.facts import Fact, FactCells, FactSource
 from bubbleproof.formats.clusters.cluster_toml import ClusterFile
 from bubbleproof.formats.clusters.deployed_content import deployed_file
 from bubbleproof.formats.problem_toml import ProblemFile
+from bubbleproof.planners.assumption_sheet import AssumptionSheet, assumption_sheet
 from bubbleproof.planners.cluster_planned import ClusterPlan, NoClusterPlan
-from bubbleproof.planners.cluster_results import cluster_facts, winner_facts
+from bubbleproof.planners.cluster_results import (
+    AnyOwn,
+    cluster_facts,
+    days_facts,
+    own_facts,
+    winner_facts,
+)
 from bubbleproof.planners.jitter import AnyPlan
 from bubbleproof.planners.plan_results import NOISE, plan_facts
 from bubbleproof.planners.planned import NoPlanFound, Plan
+from bubbleproof.planners.what_ifs import ChangedPlan, what_if_fact
 from bubbleproof.theory.pipelines.shapes.plan_space import PlanSpace
 
 
@@ -29,10 +37,11 @@ class _StatedPlan(FactSource):
     columns: ClassVar[FactCells] = ("quantity", "expected", "found", "verdict")
 
     @classmethod
-    def of(cls, file: ProblemFile | ClusterFile, found: Any) -> Self:
+    def of(cls, file: ProblemFile | ClusterFile, found: Any, **beside: Any) -> Self:
         """What was found of the file."""
         own: Any = cls
-        return own(file=file, **{each.name: getattr(found, each.name) for each in fields(found)})  # type: ignore[no-any-return]  # one of its own
+        told = {each.name: getattr(found, each.name) for each in fields(found)}
+        return own(file=file, **told, **beside)  # type: ignore[no-any-return]  # one of its own
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -61,16 +70,33 @@ class NoPipelinePlan(_StatedPlan, NoPlanFound):
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class DeploymentPlan(_StatedPlan, ClusterPlan):
-    """The best of all deployments of a model on a cluster."""
+    """The best of all deployments of a model on a cluster.
+
+    Beside it stand what ``yours`` takes, the plan of each ``what_if``, and the days of so many
+    ``tokens``.
+    """
 
     __repr__ = ClusterPlan.__repr__
     file: ClusterFile
+    yours: AnyOwn = None
+    what_if: tuple[ChangedPlan, ...] = ()
+    tokens: float | None = None
+
+    @property
+    def assumptions(self) -> AssumptionSheet:
+        """What its times and memory rest on."""
+        return assumption_sheet(self.file)
 
     def facts(self) -> Iterable[Fact]:
         """What to run, how good it is, and every deployment."""
         deployed = deployed_file(self.file, self.winner)
         winner = _without_noise(winner_facts(deployed, self, {}))
-        return [*cluster_facts(self.file, self), *winner]
+        beside = [
+            *own_facts(self.file, self.yours, self),
+            *days_facts(self.file, self, self.tokens),
+        ]
+        beside += [what_if_fact(self.what_if, self)] if self.what_if else []
+        return [*cluster_facts(self.file, self), *winner, *beside]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -79,10 +105,15 @@ class NoDeploymentPlan(_StatedPlan, NoClusterPlan):
 
     __repr__ = NoClusterPlan.__repr__
     file: ClusterFile
+    yours: AnyOwn = None
+    what_if: tuple[ChangedPlan, ...] = ()
+    tokens: float | None = None
 
     def facts(self) -> Iterable[Fact]:
         """Why there is none, the nearest, and every deployment."""
-        return cluster_facts(self.file, self)
+        beside = [what_if_fact(self.what_if, self)] if self.what_if else []
+        own = own_facts(self.file, self.yours, self)
+        return [*cluster_facts(self.file, self), *own, *beside]
 
 
 def stated_plan(file: ProblemFile | None, found: AnyPlan) -> PipelinePlan | NoPipelinePlan:
@@ -92,11 +123,11 @@ def stated_plan(file: ProblemFile | None, found: AnyPlan) -> PipelinePlan | NoPi
 
 
 def stated_deployments(
-    file: ClusterFile, found: ClusterPlan | NoClusterPlan
+    file: ClusterFile, found: ClusterPlan | NoClusterPlan, **beside: Any
 ) -> DeploymentPlan | NoDeploymentPlan:
-    """A plan of a model on a cluster."""
+    """A plan of a model on a cluster, and what was asked beside it, by the names of the fields."""
     kind = DeploymentPlan if isinstance(found, ClusterPlan) else NoDeploymentPlan
-    return kind.of(file, found)
+    return kind.of(file, found, **beside)
 
 
 def _without_noise(facts: Iterable[Fact]) -> list[Fact]:

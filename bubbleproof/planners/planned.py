@@ -79,6 +79,17 @@ class PlanOptions(SearchLimits):
             stop=self.stop,
         )
 
+    def times(self, number: float) -> PlanOptions:
+        """As much time and work as for so many.
+
+        Parameters
+        ----------
+        number
+            Above 0; of a part below 1.
+        """
+        work = None if self.work is None else self.work * number
+        return replace(self, time_limit=self.time_limit * number, work=work)
+
     def after(self, seconds: float) -> PlanOptions:
         """What is left of them once so many seconds have gone: a tenth at least.
 

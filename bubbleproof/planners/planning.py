@@ -10,10 +10,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from concurrent.futures import Executor
+from dataclasses import replace
+from math import inf
+from time import perf_counter
 
 from bubbleproof.costs.combinations import Combination
+from bubbleproof.formats.clusters.cluster_toml import ClusterFile
+from bubbleproof.formats.clusters.deployed_space import deployed_space
 from bubbleproof.planners.cluster_planned import ANY_ORDER, ClusterPlan, NoClusterPlan
-from bubbleproof.planners.counting import AnyListed
+from bubbleproof.planners.counting import COUNTED, AnyListed, counted_within
 from bubbleproof.planners.deployment_search import DeploymentSearch, SpaceOf
 from bubbleproof.planners.known_schedules import KnownSchedule
 from bubbleproof.planners.pipeline_search import PipelineSearch
@@ -40,6 +45,39 @@ def plan(
     options = options or PlanOptions()
     budget = SearchBudget.of(SEARCHED * options.time_limit, options.work, options.stop)
     return PipelineSearch(space, options, budget, executor, known).run()
+
+
+def plan_deployments(
+    file: ClusterFile,
+    options: PlanOptions | None = None,
+    executor: Executor | None = None,
+    *,
+    known: Mapping[Combination, KnownSchedule] | None = None,
+) -> ClusterPlan | NoClusterPlan:
+    """The best of a file's deployments, as many as have their numbers in a part of the time.
+
+    Parameters
+    ----------
+    known
+        Schedules to begin with: no plan is longer than one of them.
+
+    Raises
+    ------
+    ValueError
+        For lists of which nothing can be run.
+    """
+    options, began = options or PlanOptions(), perf_counter()
+    seconds = COUNTED * options.time_limit if options.work is None else inf
+    counts = counted_within(file, seconds, options.tell)
+    return plan_cluster(
+        counts,
+        lambda one: deployed_space(file, one),
+        replace(options.after(perf_counter() - began), orders=file.orders),
+        executor=executor,
+        is_lazy=file.is_open,
+        known=known,
+        bounded=file.bounded,
+    )
 
 
 def plan_cluster(

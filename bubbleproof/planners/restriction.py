@@ -11,12 +11,14 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from math import inf
 
 from bubbleproof.costs.combinations import CombinationCosts, combinations, legal
 from bubbleproof.formats.clusters.cluster_toml import ClusterFile, cluster_file_of_text
-from bubbleproof.formats.clusters.deployed_space import all_counted, deployed_space
+from bubbleproof.formats.clusters.deployed_space import deployed_space
 from bubbleproof.frameworks import ANY
 from bubbleproof.planners.cluster_planned import ClusterPlan
+from bubbleproof.planners.counting import UncountedCombination, counted_within
 from bubbleproof.planners.deployment_search import DeploymentSearch, floor_of
 from bubbleproof.planners.deployment_standing import DeploymentStanding
 from bubbleproof.planners.own_run import OwnRun, own_run
@@ -95,14 +97,18 @@ def restriction_of(
     if own is not None:
         own = replace(own, reason=own_run(free, own.own).reason)  # of any framework
         free = own.beside(free)
-    counts = legal(all_counted(free))
+    every = counted_within(free, inf if options.work is not None else seconds)
+    if left := sum(isinstance(one, UncountedCombination) for one in every):
+        why = f"the numbers of {left:,} of {len(every):,} deployments are left"
+        return UnknownRestriction(framework=file.opened.framework, why=why)
+    counts = legal(every)
     work = None if options.work is None else SHARE * options.work
     budget = SearchBudget.of(deadline - time.perf_counter(), work, options.stop)
-    every = replace(options, orders=tuple(families()), tell=None, time_limit=max(seconds, 1e-9))
+    limits = replace(options, orders=tuple(families()), tell=None, time_limit=max(seconds, 1e-9))
     search = DeploymentSearch(
         _akin(counts, found, own),
         lambda one: deployed_space(free, one),
-        every,
+        limits,
         budget,
         is_lazy=True,
     )

@@ -33,18 +33,19 @@ def table(
     moods: Sequence[str] = (),
     mood_column: int = 0,
 ) -> str:
-    """A table of text; ``moods`` gives one column's cell in each row a class (or none)."""
+    """A table of text; ``moods`` gives one column's cell in each row a class (or none).
+
+    On a narrow screen each row is a list, in which a cell has its column's name before it.
+    """
     head = "".join(f'<th scope="col">{escape(name)}</th>' for name in columns)
+    begun = [f'<td data-of="{escape(name)}"' for name in columns]
     body = []
     for number, row in enumerate(rows):
         mood = moods[number] if number < len(moods) else PLAIN
-        cells = "".join(
-            f'<td class="{mood}">{_cell(cell)}</td>'
-            if column == mood_column and mood
-            else f"<td>{_cell(cell)}</td>"
-            for column, cell in enumerate(row)
-        )
-        body.append(f"<tr>{cells}</tr>")
+        cells = [f"{start}>{_cell(cell)}</td>" for start, cell in zip(begun, row, strict=True)]
+        if mood:
+            cells[mood_column] = cells[mood_column].replace("<td", f'<td class="{mood}"', 1)
+        body.append(f"<tr>{''.join(cells)}</tr>")
     return (
         f'<div class="wide"><table><thead><tr>{head}</tr></thead>'
         f"<tbody>{''.join(body)}</tbody></table></div>"

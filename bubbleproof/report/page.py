@@ -71,7 +71,8 @@ class ScheduleSection:
     """One schedule of the page with what is known of it; ``violations`` are printed as they are.
 
     ``stopped`` is where the schedule comes from that runs until a standstill. The ``window``
-    (ticks) of a page's first schedule is what is seen first.
+    (ticks) of a page's first schedule is what is seen first. Without ``has_memory`` nobody knows
+    what ranks hold.
     """
 
     name: str
@@ -82,6 +83,7 @@ class ScheduleSection:
     replay: tuple[ReplayRow, ...] = ()
     stopped: Standstill | None = None
     window: Window | None = None
+    has_memory: bool = True
 
     @property
     def facts(self) -> str:
@@ -98,7 +100,8 @@ class ReportPage:
     """The page: ``summary`` and ``versions`` are (name, text) pairs; the first section is open.
 
     ``headline`` is what matters most, in words; ``parts`` are HTML between summary and schedules.
-    The first ``num_shown`` of the sections' schedules are drawn at first.
+    The first ``num_shown`` of the sections' schedules are drawn at first, unless there is nothing
+    to see (``is_drawn``); with ``causes`` of idle time, and what is ``marked`` framed.
     """
 
     title: str
@@ -109,6 +112,9 @@ class ReportPage:
     sections: tuple[ScheduleSection, ...] = ()
     versions: tuple[tuple[str, str], ...] = ()
     num_shown: int = 1
+    is_drawn: bool = True
+    causes: bool = False
+    marked: tuple[str, ...] = ()
 
 
 def write_page(path: FilePath, report: ReportPage) -> None:
@@ -121,8 +127,9 @@ def render(report: ReportPage) -> str:
     body = [f"<h1>{escape(report.title)}</h1>"]
     if report.headline:
         body.append(paragraph(report.headline, css="headline"))
-    if report.sections:
-        body.append(_viewer(report.sections, report.num_shown))
+    is_drawn = report.is_drawn and bool(report.sections)
+    if is_drawn:
+        body.append(_viewer(report))
     if report.summary:
         body += ["<section>", definitions(report.summary), "</section>"]
     if report.comparison:
@@ -131,18 +138,28 @@ def render(report: ReportPage) -> str:
     body += [_schedule(number, shown) for number, shown in enumerate(report.sections)]
     if report.versions:
         body.append(section("Versions", definitions(report.versions)))
-    return document(report.title, "".join(body), has_viewer=bool(report.sections))
+    return document(report.title, "".join(body), has_viewer=is_drawn)
 
 
-def _viewer(sections: tuple[ScheduleSection, ...], num_shown: int) -> str:
+def _viewer(report: ReportPage) -> str:
     """All schedules of the page; the first of them are drawn."""
     viewed = [
         ViewedSchedule(
-            name=shown.name, problem=shown.problem, schedule=shown.schedule, stopped=shown.stopped
+            name=shown.name,
+            problem=shown.problem,
+            schedule=shown.schedule,
+            stopped=shown.stopped,
+            has_memory=shown.has_memory,
         )
-        for shown in sections
+        for shown in report.sections
     ]
-    return viewer(viewed, num_shown=num_shown, window=sections[0].window)
+    return viewer(
+        viewed,
+        num_shown=report.num_shown,
+        window=report.sections[0].window,
+        causes=report.causes,
+        marked=report.marked,
+    )
 
 
 def _navigation(report: ReportPage) -> str:
@@ -158,12 +175,14 @@ def _comparison(rows: tuple[ComparisonRow, ...]) -> str:
         *("schedule", "fits memory", "makespan", "idle_ratio", "idle_over_work", "span_idle"),
         *("peak per rank", "proof"),
     )
+    told = [number for number in range(len(columns)) if any(row[number] for row in rows)]
     moods = [mood(row.fits.partition(":")[0]) for row in rows]
     explained = (
         "idle_ratio = idle / (ranks x makespan); idle_over_work = idle / work; span_idle = the "
         "longest idle time of one rank between its first start and its last end."
     )
-    shown = table(columns, rows, moods=moods, mood_column=1)
+    cells = [[row[number] for number in told] for row in rows]
+    shown = table([columns[number] for number in told], cells, moods=moods, mood_column=1)
     return section("Comparison", shown, paragraph(explained, css="soft"))
 
 

@@ -23,6 +23,7 @@ from bubbleproof.theory.pipelines.units import plural
 
 FOUND, CORNER, LINE = "#bd3312", "#7a8794", "#2f62b8"
 HEIGHT = 460  # pixels
+TRADE = 2  # points of a front: one alone trades nothing
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,8 +46,12 @@ def lower_left(points: Sequence[Corner]) -> list[Corner]:
 
 
 def deployment_corners(points: Sequence[Corner], *, unit: str, capacity: int) -> str:
-    """The picture; ``capacity`` are the bytes of a card. Iterations take a tick or more."""
-    if not points:
+    """The picture; ``capacity`` are the bytes of a card. Iterations take a tick or more.
+
+    Empty where one deployment is the least in both.
+    """
+    front = lower_left(points)
+    if len(front) < TRADE:
         return ""
     scale = Scale.of("bytes", max((point.memory for point in points), default=0))
 
@@ -55,7 +60,6 @@ def deployment_corners(points: Sequence[Corner], *, unit: str, capacity: int) ->
     most = max([at, *(point.memory / scale.divisor for point in points)])
     plot = SvgPlot(across, AxisRange(0, most * 1.06, f"of a card ({scale.name})"), height=HEIGHT)
     plot.limit(y=at)
-    front = lower_left(points)
     plot.stairs([(point.ticks, point.memory / scale.divisor) for point in front], LINE)
     for point in sorted(points, key=lambda p: p.is_found):
         colour, size = (FOUND, 6.0) if point.is_found else (CORNER, 3.5)
@@ -145,7 +149,10 @@ class _Memory:
 def trades(
     points: Sequence[PlanPoint], *, unit: str, memory_unit: str, capacities: Sequence[int | None]
 ) -> str:
-    """Makespan against peak memory; the line joins what no other schedule beats in both."""
+    """Makespan against peak memory; the line joins what no other schedule beats in both.
+
+    Empty where one schedule is the least in both.
+    """
     if not points:
         return ""
     memory = _Memory.axis(points, memory_unit, capacities)
@@ -156,6 +163,8 @@ def trades(
         if not any(other[0] <= place[0] and other[1] < place[1] for other in places)
         and not any(other[0] < place[0] and other[1] <= place[1] for other in places)
     ]
+    if len({*front}) < TRADE:
+        return ""
     peaks = [peak for peak, _ in places] + ([] if memory.limit is None else [memory.limit])
     across = AxisRange(*around(peaks), memory.title)
     upright = AxisRange(*around([value for _, value in places]), f"makespan ({plural(unit)})")

@@ -137,8 +137,8 @@ class SvgPlot:
         box = f'viewBox="0 0 {WIDTH} {self.height}"'
         words = f"{self.y.title} by {self.x.title}".strip()
         return (
-            f'<svg class="plot" {box} role="img" aria-label="{escape(words)}">'
-            f"{''.join(self._parts)}</svg>"
+            f'<div class="plotted"><svg class="plot" {box} role="img" aria-label="{escape(words)}">'
+            f"{''.join(self._parts)}</svg></div>"
         )
 
     def _x(self, value: float) -> float:

@@ -79,8 +79,8 @@ def render(told: ReplayAccount) -> str:
 def _headline(report: ReplayReport) -> str:
     """What it came to, in a line."""
     if report.ok:
-        return f"Every promise holds: {report.microbatches} microbatches on {_processes(report)}."
-    return f"{len(report.failures)} of the promises are broken, see below."
+        return f"All is as predicted: {report.microbatches} microbatches on {_processes(report)}."
+    return f"{len(report.failures)} comparisons differ, see below."
 
 
 def _processes(report: ReplayReport) -> str:
@@ -92,7 +92,7 @@ def _summary(report: ReplayReport, spec: ModelSpec) -> tuple[tuple[str, str], ..
     shape = f"batch {spec.batch}, sequence {spec.sequence}, hidden {spec.hidden}"
     unsafe = " UNSAFE: run without being verified." if report.unsafe else ""
     return (
-        ("verdict", ("every promise holds" if report.ok else "a promise is broken") + unsafe),
+        ("verdict", ("all as predicted" if report.ok else "not as predicted") + unsafe),
         ("ran on", f"{report.backend}, {report.device}, {_processes(report)}"),
         ("communication", ": ".join(filter(None, (report.semantics, report.semantics_why)))),
         ("pipeline", f"{report.stages} stages, {report.microbatches} microbatches"),

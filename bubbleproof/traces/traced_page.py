@@ -15,7 +15,6 @@ from bubbleproof.theory.model.schedule import Schedule
 from bubbleproof.traces.traced_report import TraceReport, as_it_ran, by_usual_times
 from bubbleproof.traces.traced_waits import TimeSpent
 
-NO_MEMORY = "a trace tells no memory"
 RAN, USUAL = "as it ran (the median step)", "by usual times"
 
 
@@ -26,19 +25,21 @@ def traced_page(report: TraceReport, other: Sequence[str] = ()) -> ReportPage:
     if usual is not None:
         drawn.append((USUAL, *_in_microseconds(*usual, report.tick.nanoseconds)))
     sections = tuple(
-        ScheduleSection(name=name, problem=problem, schedule=schedule)
+        ScheduleSection(name=name, problem=problem, schedule=schedule, has_memory=False)
         for name, problem, schedule in drawn
     )
     return ReportPage(
         title=f"A trace of {report.times.job.num_ranks} ranks",
         headline=_headline(report),
         summary=_summary(report, other),
-        comparison=tuple(ComparisonRow.of(*row)._replace(fits=NO_MEMORY) for row in drawn),
+        comparison=tuple(ComparisonRow.of(*row)._replace(fits="", peaks="") for row in drawn),
         parts=(
             section(f"Where the time went: {SPENT}", table(*spent_rows(report)), _causes(report)),
             section(WAITED.capitalize(), table(WAITED_COLUMNS, waited_rows(report))),
         ),
         sections=sections,
+        causes=True,
+        marked=tuple(sorted(slow_stages(report))),
     )
 
 

@@ -3,7 +3,7 @@
     cd examples/ci; python -m pytest .
 
 takes well under a minute on two cores. Put your own step, model and batch into
-``pipeline_step.py``, and your own tables into ``TABLES``.
+``pipeline_step.py``, and your own tables into ``tables/``.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from bubbleproof.testing.assertions import assert_valid, assert_valid_file
 from bubbleproof.testing.same_step import same_step
 from bubbleproof.theory.families import member
 
-TABLES: list[Path] = sorted(Path(__file__).parent.glob("*.csv"))
+TABLES: list[Path] = sorted((Path(__file__).parent / "tables").glob("*.csv"))
 
 
 @pytest.mark.parametrize("table", TABLES, ids=lambda path: path.name)

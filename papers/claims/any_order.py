@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import replace
 from fractions import Fraction
+from math import inf
 
 from bubbleproof.papers.claims.domain import Params
 from bubbleproof.papers.claims.measured_pipelines import (
@@ -28,12 +29,14 @@ from bubbleproof.theory.model.problem import Problem
 from bubbleproof.theory.model.schedule import Program
 from bubbleproof.theory.pipelines.timing import left_shift
 
+MOST_WORK = 60.0  # about a minute: not seconds, or a busy machine would decide a claim
+
 
 def makespan_of_any_order(problem: Problem, starts: Iterable[tuple[str, Program]] = ()) -> int:
     """The ticks that a checked schedule takes and that a checked certificate proves least.
 
     ``starts`` are named programs to begin from. Raises ``RuntimeError`` where the solver finds no
-    such pair in a minute: then nothing is known, and a claim must not be decided by it.
+    such pair in ``MOST_WORK``: then nothing is known, and a claim must not be decided by it.
     """
     return _of_least_makespan(problem, starts).makespan
 
@@ -44,7 +47,8 @@ def _of_least_makespan(problem: Problem, starts: Iterable[tuple[str, Program]]) 
     from bubbleproof.solvers.result import ProofOrigin
     from bubbleproof.solvers.solving import solve
 
-    result = solve(problem, SolveOptions(threads=1, certified=True), starts)
+    options = SolveOptions(threads=1, certified=True, work=MOST_WORK, time_limit=inf)
+    result = solve(problem, options, starts)
     if result.proof is not ProofOrigin.CERTIFICATE or result.measured is None:
         raise RuntimeError(f"no certified optimum: {result.status.value}")
     return result.measured

@@ -21,6 +21,7 @@ from bubbleproof.papers.claims.domain import (
     EVERY,
     RANKS,
     RATIOS,
+    SLICES,
     Counts,
     Domain,
     Ranges,
@@ -64,6 +65,7 @@ OF_RANKS = domain(
 
 MEGATRON = "Narayanan et al., Megatron-LM (SC 2021)"
 GPIPE = "Huang et al., GPipe (NeurIPS 2019) section 2.3"
+SEQUENCES = "Sun et al., Seq1F1B (NAACL 2025) Figure 1, and its code"
 BREADTH = "Lamy-Poirier, Breadth-First Pipeline Parallelism (MLSys 2023)"
 
 CHUNKED = shapes("any m", v=CHUNKED_BY)
@@ -74,6 +76,15 @@ FULL_PIPE = Premise(text="m >= p", cases="m >= p")
 GROUPED = Premise(text="p divides m", cases="m % p == 0")
 SEVERAL = Premise(text="p divides m, m > p", cases="m % p == 0 and m > p")
 DIVIDED = shapes("p divides m", "m % p == 0", v=CHUNKED_BY)
+SLICED = scope(
+    "v = 1, or s divides p and p divides m*s",
+    "v == 1 or (p % s == 0 and m * s % p == 0)",
+    ranks=((2, 3, 4), (2, 3, 4, 6, 8, 16)), v=((1, 2), CHUNKS), s=((1, 2, 4), SLICES),
+)  # fmt: skip
+SLICED_RANKS = domain(
+    "2 <= p <= 5; m <= 4p; s in 1 2 3; every rank r",
+    p=range(2, 6), m="range(1, 4*p + 1)", s=(1, 2, 3), r="range(p)",
+).widened("2 <= p <= 16; m <= 4p; s in 1 2 3; every rank r", p=RANKS)  # fmt: skip
 ORDERS = domain(
     "p = 2; m <= 3; v in 2 3; tF and tB in 1 2, every order",
     p=(2,), m=(1, 2, 3), v=(2, 3), tF=(1, 2), tB=(1, 2),
@@ -177,6 +188,17 @@ CLAIMS: tuple[PaperClaim, ...] = (
     stated("field.bfs.peak", f"{BREADTH} section 4",
            "Every rank keeps all m microbatches on all its v chunks.",
            "peak activations (units of one chunk)", peak("bfs"), "==", "m*v", CHUNKED),
+    stated("field.seq1f1b.makespan", SEQUENCES,
+           "A step takes (msv+p-1)(tF+tB), in ticks of a slice on a chunk.", "makespan (ticks)",
+           makespan("seq1f1b"), "==", "(m*s*v+p-1)*(tF+tB)", SLICED),
+    stated("field.seq1f1b.peak-of-rank", SEQUENCES,
+           "With one chunk rank r keeps min(p-r + s-1, ms) slices.",
+           "peak activations of rank r (units)", peak_of_rank("seq1f1b"), "==",
+           "min(p-r + s-1, m*s)", SLICED_RANKS),
+    stated("field.seq1f1b.peak", SEQUENCES,
+           "The first rank keeps p + s-1 slices, with v chunks (v+1)p + s-2, or all msv.",
+           "peak activations (units)", peak("seq1f1b"), "==",
+           "min(((v+1)*p + s-2 if v > 1 else p + s-1), m*s*v)", SLICED),
     *_few_claims("interleaved", f"{MEGATRON} section 2.2", "Interleaved 1F1B, one group of m,"),
     *_few_claims("bfs", f"{BREADTH} section 4", "Breadth-first order"),
     stated("field.few.least", "ours",

@@ -19,6 +19,10 @@ cannot begin the microbatches from qK on before (p-1)(tF+u) + qR. It still has m
 So the makespan is at least (m+p-1)P + (p-1)L + q(R-KP) for every q with qK < m. For K < min(p-i, m)
 this exceeds what it is without a cap, for L = 0 1F1B's: no schedule as fast as 1F1B holds fewer
 activations than 1F1B on any rank.
+
+Stages and links of any durations: let head lead from the first rank to rank r, tail back from it,
+and trip from rank c to the last and back. Rank c holds K activations, so microbatches from qK on
+start there at head_c + q trip or later, and rank r >= c has all m - qK of them to do then.
 """
 
 from __future__ import annotations
@@ -32,6 +36,8 @@ from bubbleproof.papers.theorems.theorem import Obligation, Theorem
 G, A, B, Q, CAP = (index(name) for name in ("g", "a", "b", "q", "K"))
 U, W = time("u"), time("w")
 LINKS = U + W
+HEAD_C, HEAD_R, TAIL_R, TRIP = (time(name) for name in ("head_c", "head_r", "tail_r", "trip_c"))
+F_R, B_R = time("f_r"), time("b_r")
 HERE, NEXT, END, HEAD = (time(f"any_{name}") for name in ("here", "next", "end", "head"))
 _ANY = (
     "tF, tB > 0, equal on all stages",
@@ -63,17 +69,17 @@ def chain_steps(down: Term = TF, up: Term = TB) -> tuple[Obligation, ...]:
     )  # fmt: skip
 
 
-def busy_steps() -> tuple[Obligation, ...]:
-    """After a forwards and b backwards since HEAD, at least a * tF + b * tB have passed."""
-    done = HEAD + A * TF + B * TB
+def busy_steps(forward: Term = TF, backward: Term = TB) -> tuple[Obligation, ...]:
+    """After a forwards and b backwards since HEAD, at least the ticks of all have passed."""
+    done = HEAD + A * forward + B * backward
     counts = (A >= 0, B >= 0)
     return (
         _step("busy, step: one more forward", (*counts, done <= HERE, NEXT >= HERE),
-              NEXT + TF >= HEAD + (A + 1) * TF + B * TB),
+              NEXT + forward >= HEAD + (A + 1) * forward + B * backward),
         _step("busy, step: one more backward", (*counts, done <= HERE, NEXT >= HERE),
-              NEXT + TB >= HEAD + A * TF + (B + 1) * TB),
+              NEXT + backward >= HEAD + A * forward + (B + 1) * backward),
         _step("the last task is a backward: each forward ends before its own begins",
-              (NEXT >= HERE + TF,), NEXT + TB > HERE + TF),
+              (HERE + forward <= NEXT, backward > 0), NEXT + backward > HERE + forward),
     )  # fmt: skip
 
 
@@ -107,6 +113,73 @@ DOWN, UP = TF + U, TB + W
 def _trip(i: Term) -> Term:
     """(p-i)P + (p-1-i)L: from rank i to the last and back, in ticks."""
     return (P - i) * PAIR + (P - 1 - i) * LINKS
+
+
+def stages_bound(
+    q: Term | int,
+    head: Term = HEAD_R,
+    tail: Term = TAIL_R,
+    trip: Term = TRIP,
+    work: Term = F_R + B_R,
+) -> Term:
+    """q trip + (m - qK) work + head + tail ticks, for rank r where rank c holds K = ``CAP``."""
+    return q * trip + (M - q * CAP) * work + head + tail
+
+
+def stages_theorem(bound: Callable[[Term | int], Term] = stages_bound) -> Theorem:
+    """Rank c holding at most K activations makes every rank r >= c wait, whatever stages take."""
+    first, last_start, last_end = time("any_F_c"), time("any_F_last"), time("any_end_B_last")
+    released, begun, takes = time("any_end_B_c"), time("any_F_r"), time("any_stage_and_link")
+    there, work, back, far = (time(f"any_{name}") for name in ("there", "work", "back", "far"))
+    window = HEAD_C + Q * TRIP
+    at = (Q >= 0, Q * CAP <= M - 1, CAP >= 1, F_R > 0, B_R > 0)
+    return Theorem(
+        id="stages-bound",
+        statement=(
+            "Any schedule of m full forwards and backwards per rank, one stage per rank, that "
+            "holds at most K activations on rank c takes at least "
+            "q trip_c + (m-qK)(f_r+b_r) + head_r + tail_r ticks for every rank r >= c and every q "
+            "with qK < m, whatever ticks stages and links take"
+        ),
+        assumptions=(
+            "p, m, K >= 1, 0 <= c <= r < p",
+            "stages take more than 0 ticks and links 0 or more, each of its own",
+            "full backwards, run on a rank one task at a time",
+            "microbatches are identical and numbered in the order they run "
+            "(verify.certificates.index_order)",
+        ),
+        symbols=(
+            "m microbatches, K activations, q windows, f_r b_r ticks of rank r, head_r and tail_r "
+            "ticks from the first rank to r and back, trip_c from rank c to the last and back"
+        ),
+        argument=(
+            "Ways, round trip, windows, late head, busy time of rank r, tail; by induction. In any "
+            "order: Coq, stages_bound of proofs/StagesBound.v"
+        ),
+        obligations=(
+            _step("ways, step: a stage and its link later is so many ticks later",
+                  (first + far <= HERE, HERE + takes <= NEXT), first + (far + takes) <= NEXT),
+            _step("round trip: rank c to the last and back",
+                  (TRIP.equals(there + work + back), last_start >= first + there,
+                   last_end >= last_start + work, released >= last_end + back),
+                  released >= first + TRIP),
+            _step("windows, base", (HERE >= HEAD_C,), HEAD_C + 0 * Q * TRIP <= HERE),
+            _step("windows, step: K microbatches later is a round trip later",
+                  (*at, window <= HERE, released >= HERE + TRIP, released <= NEXT),
+                  HEAD_C + (Q + 1) * TRIP <= NEXT),
+            _step("late head: microbatches from qK on reach rank r late",
+                  (*at, window <= HERE, NEXT >= HERE, begun >= NEXT + (HEAD_R - HEAD_C)),
+                  begun >= HEAD_R + Q * TRIP),
+            *busy_steps(F_R, B_R),
+            _step("late head, busy time and tail of rank r add up",
+                  (*at, HEAD_R + Q * TRIP + (M - Q * CAP) * (F_R + B_R) <= HERE,
+                   HERE + TAIL_R <= END),
+                  bound(Q) <= END),
+            _step("of stages alike on the last rank it is memory-bound", (),
+                  stages_bound(Q, (P - 1) * DOWN, (P - 1) * UP, _trip(I), PAIR)
+                  .equals(memory_bound(Q))),
+        ),
+    )  # fmt: skip
 
 
 def memory_steps() -> tuple[Obligation, ...]:

@@ -5,8 +5,9 @@ the rest again in the ticks of its forward. T-Offload moves the optimizer state 
 a card's share of it under ZeRO 1 and more (Appendix D: replicas share the updates). Its host is the
 paper's own: 32 GB/s each way to a card (section 6.1), and the updates that Figure 15(a) leaves to
 the step: on 8 ranks 94.55 % of off-load and step lie within Equation 5's window of 4 backwards,
-1,283,653,632 parameters of a card in 1,091,883 us (``examples/plans/tpipe-llama-84b.toml``). The
-gradients go down as they are kept, the weights come back quantized to a byte each (section 5).
+1,283,653,632 parameters of a card in 1,091,883 us
+(``examples/researcher/plans/tpipe-llama-84b.toml``). The gradients go down as they are kept, the
+weights come back quantized to a byte each (section 5).
 """
 
 from __future__ import annotations

@@ -20,6 +20,8 @@ Proof. reflexivity. Qed.
 
 def test_the_bound_alone_is_raised() -> None:
     assert raised(THEOREM) == THEOREM.replace("248 <=", "249 <=")
+    plan = "Theorem all : Plans.every_candidate_takes space bundle 98.\n"
+    assert raised(plan) == plan.replace("98", "99")
     with pytest.raises(ValueError, match="found 0"):
         raised("Theorem none : True.")
 

@@ -45,14 +45,14 @@ def test_the_page_tells_the_constants_that_come_with_the_package(name: str) -> N
 
 
 def test_the_page_states_what_was_asked_of_the_model() -> None:
-    """Left-out rows: 6 % on one node, 10 % on many (8 before the terms); memory within 1.5 %."""
+    """Left-out rows: 6 % on one node, 9 % on many (8 before the terms); memory within 1.5 %."""
     text = KEPT.read_text()
     one, many = (
         re.search(rf"\| A100-SXM4-80GB, {kind} \|.*", text) for kind in ("one node", "many nodes")
     )
     assert one is not None
     assert many is not None
-    for row, most in ((one, 6.0), (many, 10.0)):
+    for row, most in ((one, 6.0), (many, 9.0)):
         left_out = row.group().split("|")[5]
         assert float(left_out.strip(" %")) <= most
     worst = re.search(r"measured peaks is\s+([0-9.]+) %", text)

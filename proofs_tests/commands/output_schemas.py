@@ -1,9 +1,10 @@
 """Schemas of what commands print with ``--json``: inferred from what the tests see, then kept.
 
 ``docs/reference/schemas/output/NAME-VERSION.json`` is JSON Schema (2020-12) of the object that a
-command prints; ``verify-many``, ``claims-case``, ``claims-engine`` and ``run-deployments`` are the
-other shapes of ``verify``, ``claims`` and ``run``. Every ``--json`` answer of every command's test
-is held against its schema. To make them anew, with all that the tests see:
+command prints; ``verify-many``, ``claims-case``, ``claims-engine``, ``run-deployments`` and
+``plan-...`` are the other shapes of ``verify``, ``claims``, ``run`` and ``plan``. Every ``--json``
+answer of every command's test is held against its schema. To make them anew, with all that the
+tests see:
 
     BUBBLEPROOF_SAMPLES=/tmp/samples python -m pytest proofs_tests/commands
     python -m proofs_tests.commands.output_schemas /tmp/samples
@@ -29,12 +30,17 @@ Schema = dict[str, Any]
 FOLDER = Path(__file__).parents[2] / "docs" / "reference" / "schemas" / "output"
 SAMPLES = "BUBBLEPROOF_SAMPLES"
 VERSIONS: dict[str, int] = {}  # of the shapes that are not of version 1
+PLANS = {  # what is answered in a plan's place, by a key that it alone has
+    "jobs": "plan-jobs",
+    "causes": "plan-side-by-side",
+    "assumptions": "plan-assumptions",
+}
 # Tables by names of the user's or of a paper's, and what may be null though no test saw it so.
 TABLES = {"params", "counterexample", "causes", "others", "paper"}
 _OF_SEARCHES = {
     "value", "gap", "engine_bound", "lower_bound", "best", "bound", "makespan", "peak",
     "certificate", "measured", "proof", "f", "layers", "peak_memory", "winner", "expected", "p95",
-    "least_capacity", "microbatches", "step_end", "chosen",
+    "least_capacity", "microbatches", "step_end", "chosen", "unrestricted",
 }  # fmt: skip
 _SEARCHES = ("solve", "repair", "run", "run-deployments", "plan", "pareto", "bench")
 NULLABLE = {
@@ -50,6 +56,7 @@ NULLABLE = {
     "verify": {"at", "measured"},
     "verify-many": {"at", "measured", "name"},
     **dict.fromkeys(_SEARCHES, _OF_SEARCHES),
+    "plan-jobs": {"value", "deployment", "best", "cards", "samples", "sequence"},
 }  # fmt: skip
 ENOUGH = 5  # objects of one place, for what all of them have to be required there
 MANY_KEYS = 6  # an object of more keys, none of which is always there, is a table by names
@@ -69,6 +76,8 @@ def shape_of(words: Sequence[str], value: Json) -> str:
     name = words[0]
     if name == "verify" and "schedules" in value:
         return "verify-many"
+    if name == "plan":
+        return next((shape for key, shape in PLANS.items() if key in value), name)
     if name == "measure" and "stages" in value:
         return "measure-layout"
     if name == "run" and value.get("objective") == "iteration":

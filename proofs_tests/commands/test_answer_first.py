@@ -17,9 +17,9 @@ from proofs_tests.commands.conftest import Run
 from proofs_tests.patience import PATIENCE
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
-PROBLEMS = [path.name for path in sorted(EXAMPLES.glob("*.toml")) if not is_cluster_file(path)]
-QUICK = [name for name in PROBLEMS if name.startswith("gpt3")]
-TABLES = [path.name for path in sorted(EXAMPLES.glob("*.csv")) if path.stem != "iterations"]
+PROBLEMS = [path for path in sorted(EXAMPLES.glob("*/*.toml")) if not is_cluster_file(path)]
+QUICK = [path for path in PROBLEMS if path.stem.startswith("gpt3")]
+TABLES = sorted(EXAMPLES.glob("ci/*.csv"))
 MOST = 10
 SMALL = "ranks = 2\nmicrobatches = 4\n[durations]\nforward = 1\nbackward = 2\n"
 TIMED = """name = "timed"
@@ -41,12 +41,12 @@ def without_drawing(text: str) -> list[str]:
     return [line for line in text.splitlines() if not DRAWN.fullmatch(line)]
 
 
-@pytest.mark.parametrize("name", QUICK)
-def test_solve_of_the_examples(command: Run, name: str) -> None:
-    answer = command("solve", EXAMPLES / name)
+@pytest.mark.parametrize("path", QUICK, ids=lambda path: path.name)
+def test_solve_of_the_examples(command: Run, path: Path) -> None:
+    answer = command("solve", path)
     assert answer.status == 0
     assert answer.out.startswith("OPTIMAL    ")
-    scope = "over these choices" if name == "gpt3-13b-balanced.toml" else "for this pipeline"
+    scope = "over these choices" if path.stem == "gpt3-13b-balanced" else "for this pipeline"
     assert f" s {scope}   (proved: rank " in answer.out.splitlines()[0]
     assert len(without_drawing(answer.out)) <= MOST
     assert answer.err == ""  # no terminal: no progress
@@ -55,19 +55,19 @@ def test_solve_of_the_examples(command: Run, name: str) -> None:
 
 
 @pytest.mark.sweep
-@pytest.mark.parametrize("name", sorted({*PROBLEMS} - {*QUICK}))
-def test_solve_of_the_other_examples(command: Run, name: str) -> None:
-    answer = command("solve", EXAMPLES / name, "--time-limit", int(PATIENCE))
+@pytest.mark.parametrize("path", sorted({*PROBLEMS} - {*QUICK}), ids=lambda path: path.name)
+def test_solve_of_the_other_examples(command: Run, path: Path) -> None:
+    answer = command("solve", path, "--time-limit", int(PATIENCE))
     heading = "UNPROVED   " if " by the claim of " in answer.out else "OPTIMAL    "
     assert answer.out.startswith(heading)
     assert len(without_drawing(answer.out)) <= MOST
 
 
-@pytest.mark.parametrize("name", TABLES)
-def test_verify_of_the_examples(command: Run, name: str) -> None:
-    answer = command("verify", EXAMPLES / name)
+@pytest.mark.parametrize("path", TABLES, ids=lambda path: path.name)
+def test_verify_of_the_examples(command: Run, path: Path) -> None:
+    answer = command("verify", path)
     state = {0: "VALID (every rule", 1: "INVALID ("}[answer.status]
-    assert answer.out.startswith(f"{name}: {state}")
+    assert answer.out.startswith(f"{path.name}: {state}")
     assert len(without_drawing(answer.out)) <= MOST
     if answer.status:
         assert re.search(r"\n  rank \d.*\[", answer.out)  # the cell is marked

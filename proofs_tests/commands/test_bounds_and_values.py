@@ -2,7 +2,8 @@
 
 Values come by five ways: the plan, its other deployments, each configuration of one's own, the same
 deployment forced by lists, and the same job planned for another framework that takes the same time.
-None is below a bound of a set that it is in; and no plan is longer than what the user runs, where that is legal.
+None is below a bound of a set that it is in; and no plan is longer than what the user runs, where
+that is legal.
 """
 
 from __future__ import annotations

@@ -121,7 +121,7 @@ def test_a_deployment_is_written_as_a_problem(command: Run, cluster: Path, tmp_p
         (("llama-2-7b", "zero=4"), "zero must be 0 to 3, got 4"),
         (
             ("llama-2-7b", "scope=some"),
-            "scope must be one of none, attention, full, norm+act, op, got 'some'",
+            "scope must be one of none, attention, full, norm+act, op, or",
         ),
         (("llama-2-7b", "precision="), "precision must be a name, got nothing"),
         (("llama-2-7b", "tensor=\u0664"), "tensor must be a whole number"),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -11,6 +12,17 @@ import pytest
 import bubbleproof as bp
 from proofs_tests.commands.conftest import Run
 from proofs_tests.costs.measured_cases import A100, B200
+
+JOB = """
+[model]
+name = "llama-3-8b"
+[cluster]
+card = "h100"
+cards = 8
+[batch]
+samples = 32
+sequence = 8192
+"""
 
 
 @pytest.fixture(autouse=True)
@@ -51,14 +63,100 @@ def test_a_bad_row_is_refused_by_its_number_and_the_others_are_fitted(command: R
     assert "refused" not in whole
 
 
-def test_where_too_few_rows_are_left_the_refused_ones_are_told(command: Run) -> None:
-    bad = [line.replace(",4096,", ",4096.5,") for line in B200.splitlines()[1:8]]
-    Path("bad.csv").write_text("\n".join([B200.splitlines()[0], *bad, *B200.splitlines()[8:]]))
+def test_where_no_row_is_left_the_refused_ones_are_told(command: Run) -> None:
+    bad = [line.replace(",4096,", ",4096.5,") for line in B200.splitlines()[1:]]
+    Path("bad.csv").write_text("\n".join([B200.splitlines()[0], *bad]))
     answer = command("calibrate", "bad.csv", "-o", "none.toml", "--card", "b200")
     assert answer.status == 2
-    assert "rows must be at least as many" in answer.err
-    assert "row 7: sequence" in answer.err
+    assert answer.err.count("\n") == 1
+    assert "row 1: sequence" in answer.err
     assert not Path("none.toml").exists()
+
+
+def factor_of(path: str) -> float:
+    """The factor of a hardware file, and that nothing else was fitted."""
+    found = tomllib.loads(Path(path).read_text())["constants"]
+    assert [name for name, each in found.items() if each["fitted"]] == ["factor"]
+    return float(found["factor"]["value"])
+
+
+def test_one_row_tells_one_factor_and_is_met(command: Run) -> None:
+    """Twice the measured time is about twice the factor: what a card does is all but some ms."""
+    head, line = B200.splitlines()[:2]
+    factors = []
+    for number, ms in enumerate((843.0, 1686.0)):
+        Path("one.csv").write_text(f"{head}\n{line.replace('843.0', str(ms))}")
+        told = command("calibrate", "one.csv", "-o", f"{number}.toml", "--card", "b200")
+        assert told.status == 0
+        assert re.match(r"B200.* meet 1 row with a mean error of 0\.0% \(", told.out)
+        assert "changed  factor " in told.out
+        assert re.search(
+            r"^error    of other rows .* ± \d+% \(too few published rows\)$", told.out, re.M
+        )
+        found = command("estimate", "one.csv", "--hardware", f"{number}.toml", "--json")
+        assert json.loads(found.out)["rows"][0]["iteration_ms"] == pytest.approx(ms, rel=1e-4)
+        factors.append(factor_of(f"{number}.toml"))
+    assert factors[1] / factors[0] == pytest.approx(2, rel=0.05)
+    answer = command("calibrate", "one.csv", "-o", "none.toml")
+    assert answer.status == 2
+    assert "--card must be told for so few rows" in answer.err
+    Path("card.csv").write_text(f"{head},card\n{line},b200")
+    assert command("calibrate", "card.csv", "-o", "card.toml").status == 0
+
+
+def test_what_was_run_of_a_job_and_a_plan_calibrate_it(command: Run) -> None:
+    """``plan`` with the file says of the same configuration what was measured."""
+    Path("job.toml").write_text(JOB)
+    own = "pipeline=4 tensor=2 chunks=2"
+    words = ("calibrate", "job.toml", "--yours", own, "--took", "9s", "-o", "own.toml")
+    told_of = command(*words)
+    assert told_of.status == 0
+    assert re.search(r"^error    of other rows .* \(nine of ten of \d+ pairs of", told_of.out, re.M)
+    asked = ("--yours", own, "--work", 1, "--json", "-o", "run")
+    told = json.loads(command("plan", "job.toml", "--hardware", "own.toml", *asked).out)
+    assert told["yours"]["value"] == pytest.approx(9e6, rel=5e-3)
+    assert told["software"] == "megatron-core-overlapped"
+    took = 2 * told["value"] / 1e6
+    assert command("calibrate", "run", "--took", took, "-o", "twice.toml").status == 0
+    ratio = factor_of("twice.toml") / factor_of("own.toml")
+    assert ratio == pytest.approx(2, rel=0.05)
+    found = bp.calibrate("job.toml", "door.toml", yours=own, took=9.0)
+    assert found.calibration.fitted == ("factor",)
+    assert factor_of("door.toml") == factor_of("own.toml")
+    again = bp.plan("job.toml", hardware="own.toml", work=1)
+    assert again.to_dict()["value"] <= told["yours"]["value"]
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (("calibrate", "job.toml", "-o", "x.toml"), "with what was run of it and the time"),
+        (("calibrate", "job.toml", "--took", "9s", "-o", "x.toml"), "with what was run of it"),
+        (
+            ("calibrate", "job.toml", "--took", "9s", "--yours", "tensor=3", "-o", "x.toml"),
+            "must use the 8 cards",
+        ),
+        (
+            ("calibrate", "job.toml", "--took", "0s", "--yours", "tensor=2", "-o", "x.toml"),
+            "the time must be above 0 seconds",
+        ),
+        (("calibrate", "b200.csv", "--took", "9s", "-o", "x.toml"), "with a job (.toml) or a plan"),
+        (("plan", "job.toml", "--hardware", "b200"), "must be of the file's card, h100"),
+        (("plan", "torch.toml", "--hardware", "own.toml"), "must be of the file's software"),
+    ],
+)
+def test_what_calibrates_nothing_is_refused(
+    command: Run, words: tuple[str, ...], told: str
+) -> None:
+    Path("job.toml").write_text(JOB)
+    Path("torch.toml").write_text(JOB.replace("cards = 8", 'cards = 8\nframework = "torch"'))
+    text = "[constants]\nmatmul = { value = 700 }\n"
+    Path("own.toml").write_text(f'card = "h100"\nsoftware = ["megatron-core"]\n{text}')
+    answer = command(*words)
+    assert answer.status == 2, answer.out
+    assert answer.err.count("\n") == 1
+    assert told in answer.err
+    assert not Path("x.toml").exists()
 
 
 def test_no_measured_column_is_read(command: Run) -> None:
@@ -88,6 +186,15 @@ def test_the_door_estimates_as_the_command(command: Run) -> None:
     rows = json.loads(command("estimate", "b200.csv", "--hardware", "b200", "--json").out)["rows"]
     found = bp.estimate("b200.csv", "b200")
     assert [each.iteration_ms for each in found] == [row["iteration_ms"] for row in rows]
+    lines = B200.splitlines()
+    Path("bad.csv").write_text("\n".join([*lines[:2], lines[1].replace("8,16", "8,15"), lines[2]]))
+    refused: list[str] = []
+    good = bp.estimate("bad.csv", "b200", refused=refused)
+    assert [each.iteration_ms for each in good] == [row["iteration_ms"] for row in rows[:2]]
+    assert len(refused) == 1
+    assert refused[0].startswith("row 2: global_batch")
+    with pytest.raises(ValueError, match="row 2: global_batch"):
+        bp.estimate("bad.csv", "b200")
     with pytest.raises(TypeError, match="estimate"):
         bp.estimate(3, "b200")  # type: ignore[arg-type]  # what is refused
 
@@ -126,7 +233,7 @@ def test_bad_hardware_is_one_line(command: Run, change: str, to: str, told: str)
 @pytest.mark.parametrize(
     ("words", "told"),
     [
-        (("calibrate", "few.csv", "-o", "new.toml"), "rows must be at least as many as constants"),
+        (("calibrate", "few.csv", "-o", "new.toml"), "--card must be told for so few rows"),
         (("calibrate", "short.csv", "-o", "new.toml"), "a column heads missing"),
         (("calibrate", "none.csv", "-o", "new.toml"), "no such file"),
         (("calibrate", "b200.csv", "-o", "new.csv"), "a file ending in .toml"),

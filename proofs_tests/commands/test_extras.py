@@ -119,7 +119,7 @@ def test_a_cluster_without_dask_is_refused(
 def test_the_old_name_of_a_scheduler_is_taken_and_says_so(
     command: Run, tmp_path: Path, verb: str
 ) -> None:
-    plan = Path(__file__).parents[2] / "examples" / "gpt3-13b-8xA100.toml"
+    plan = Path(__file__).parents[2] / "examples" / "cluster" / "gpt3-13b-8xA100.toml"
     file = plan if verb == "plan" else problem(tmp_path)
     words = ["--audit", "--quick"] if verb == "claims" else [file]
     old = command(verb, *words, "--cluster", "127.0.0.1:99999")

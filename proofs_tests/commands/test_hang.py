@@ -9,7 +9,7 @@ from pathlib import Path
 from proofs_tests.commands.conftest import Run
 
 ROOT = Path(__file__).parents[2]
-DUMPS, TABLE = ROOT / "examples" / "hang", ROOT / "examples" / "just-in-time.csv"
+DUMPS, TABLE = ROOT / "examples" / "ci" / "hang", ROOT / "examples" / "ci" / "just-in-time.csv"
 
 
 def test_a_hang_ends_with_1_and_names_the_rule(command: Run) -> None:

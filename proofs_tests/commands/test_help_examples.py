@@ -32,10 +32,10 @@ activation = 2
 """
 PLAN = f"{PROBLEM}[plan]\nchunks = [1, 2]\n"
 EXAMPLE_FILES = {
-    "cluster.toml": "llama-13b-64xA100.toml",
-    "rows.csv": "iterations.csv",
-    "dumps": "hang",
-    "traces": "trace",
+    "cluster.toml": "cluster/llama-13b-64xA100.toml",
+    "rows.csv": "cluster/iterations.csv",
+    "dumps": "ci/hang",
+    "traces": "ci/trace",
 }
 
 

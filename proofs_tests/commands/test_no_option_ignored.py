@@ -116,6 +116,13 @@ changes | plan plan.toml | --paper bpipe
 refused | plan plan.toml | --yours tensor=2
 refused | plan plan.toml | --tokens 1e12
 refused | plan plan.toml | --what-if network=2x
+refused | plan plan.toml | --card h100
+refused | plan plan.toml | --framework any
+refused | plan plan.toml | --cards 8
+refused | plan plan.toml | --samples 8
+refused | plan plan.toml | --sequence 8
+refused | plan plan.toml | --hardware own.toml
+refused | plan plan.toml | --assumptions
 changes | plan plan.toml | -o there
 changes | plan plan.toml | --json
 changes | plan plan.toml | --verbose
@@ -151,7 +158,7 @@ refused | verify a.json | --coq a.v
 refused | verify a.json a.csv | --coq a.v
 refused | verify a.json --spec | --coq a.v
 refused | verify planned | --coq a.v
-refused | verify planned --certificate bundle.json | --coq a.v
+changes | verify planned --certificate bundle.json | --coq a.v
 refused | verify plan.toml --certificate bundle.json | --coq a.v
 changes | verify a.json | --spec
 refused | verify a.json a.csv | --spec
@@ -188,11 +195,15 @@ changes | costs llama-2-13b | --json
     "calibrate": DETAIL.format("calibrate rows.csv -o hardware.toml") + """
 changes | calibrate rows.csv | -o hardware.toml
 refused | calibrate rows.csv -o hardware.toml | --card nothing
+refused | calibrate rows.csv -o hardware.toml | --yours tensor=2
+refused | calibrate rows.csv -o hardware.toml | --took 2s
 changes | calibrate rows.csv -o hardware.toml | --json
 """,
-    "estimate": DETAIL.replace("{0}", "estimate {examples}/iterations.csv --hardware h100") + """
-changes | estimate {examples}/iterations.csv | --hardware h100
-changes | estimate {examples}/iterations.csv --hardware h100 | --json
+    "estimate": DETAIL.replace(
+        "{0}", "estimate {examples}/cluster/iterations.csv --hardware h100"
+    ) + """
+changes | estimate {examples}/cluster/iterations.csv | --hardware h100
+changes | estimate {examples}/cluster/iterations.csv --hardware h100 | --json
 """,
     "replay": MODEL.format("replay a.json") + DETAIL.format("replay a.json") + """
 refused | replay a.json | --backend nothing
@@ -202,6 +213,7 @@ refused | replay a.json --backend torch-runtime | --seed 3
 refused | replay a.json --backend torch-runtime | --unsafe
 refused | replay a.json --backend torch-runtime | --no-count-bytes
 refused | replay a.json --backend torch-runtime | --no-count-work
+refused | replay a.json | --share-gpu
 refused | replay a.json | --dialect new
 refused | replay a.json | --steps 0
 refused | replay a.json | --optimizer nothing
@@ -236,15 +248,15 @@ changes | profile -o p.toml --ranks 1 --microbatches 1 --repeats 1 --warmup 1 | 
 changes | profile -o p.toml --ranks 1 --microbatches 1 --repeats 1 --warmup 1 | -v
 changes | profile -o p.toml --ranks 1 --microbatches 1 --repeats 1 --warmup 1 | --json
 """,
-    "hang": DETAIL.replace("{0}", "hang {examples}/hang") + """
-changes | hang {examples}/hang | --schedule a.json
-changes | hang {examples}/hang | --json
+    "hang": DETAIL.replace("{0}", "hang {examples}/ci/hang") + """
+changes | hang {examples}/ci/hang | --schedule a.json
+changes | hang {examples}/ci/hang | --json
 """,
-    "trace": DETAIL.replace("{0}", "trace {examples}/trace") + """
-changes | trace {examples}/trace | --schedule a.json
-refused | trace {examples}/trace | --names small.toml
-changes | trace {examples}/trace | -o there
-changes | trace {examples}/trace | --json
+    "trace": DETAIL.replace("{0}", "trace {examples}/ci/trace") + """
+changes | trace {examples}/ci/trace | --schedule a.json
+refused | trace {examples}/ci/trace | --names small.toml
+changes | trace {examples}/ci/trace | -o there
+changes | trace {examples}/ci/trace | --json
 """,
     "show": """
 changes | show a.json | -o a.perfetto.json

@@ -212,7 +212,7 @@ def test_help_stands_under_headings(command: Run) -> None:
         "--dialect",
         "-h,",
     ]
-    assert shown["Communication"] == ["--comm", "--timeout", "--torchrun"]
+    assert shown["Communication"] == ["--comm", "--timeout", "--torchrun", "--share-gpu"]
     assert shown["Output"] == ["-o,", "--explain", "--json", "-q,", "-v,", "--all"]
     assert shown["Model"] == [word for word in MODEL if str(word).startswith("--")]
     assert sections(command("profile", "--help").out)["Model"] == shown["Model"]
@@ -257,7 +257,7 @@ def test_every_option_of_replay_arrives(command: Run, monkeypatch: pytest.Monkey
         "--learning-rate", 0.5, "--barrier", "--clip", 2, "--accumulate", 5,
         "--loss-scale", 8, "--data-parallel", 4,
         "--zero", "2,norm=1",
-        "--comm", "rendezvous", "--timeout", 9, "--torchrun",
+        "--comm", "rendezvous", "--timeout", 9, "--torchrun", "--share-gpu",
         "-o", "a.html", "-o", "b.json", "--explain", "--json", "--verbose", "--all",
     ).status == 0  # fmt: skip
     plain = ReplayRequest(schedule=["1f1b", "p=2"])
@@ -284,7 +284,9 @@ def test_every_option_of_replay_arrives(command: Run, monkeypatch: pytest.Monkey
             data_parallel=4,
             zero="2,norm=1",
         ),
-        communication=CommunicationOptions(comm="rendezvous", timeout=9.0, torchrun=True),
+        communication=CommunicationOptions(
+            comm="rendezvous", timeout=9.0, torchrun=True, share_gpu=True
+        ),
         output=ReplayOutput(output=["a.html", "b.json"], explain=True, json=True),
         detail=Detail(verbose=True, all=True),
     )

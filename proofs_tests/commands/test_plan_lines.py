@@ -24,9 +24,9 @@ chunks = [1]
     ("name", "best"),
     [
         # its optimum takes a search, which on a busy machine may end at 3.593 s
-        ("gpt3-13b-8xA100", "VPP 5, split backward: 3.5"),
-        ("llama-13b-64xA100", "TP1 PP2 DP32 · micro-batch 1 · ZeRO-1 · no recompute"),
-        ("plan", "VPP 2, split backward: 74 ticks"),
+        ("cluster/gpt3-13b-8xA100", "VPP 5, split backward: 3.5"),
+        ("cluster/llama-13b-64xA100", "TP1 PP2 DP32 · micro-batch 1 · ZeRO-1 · no recompute"),
+        ("researcher/plan", "VPP 2, split backward: 74 ticks"),
     ],
 )
 def test_the_answer_is_the_first_line(command: Run, name: str, best: str) -> None:
@@ -41,7 +41,12 @@ def test_the_answer_is_the_first_line(command: Run, name: str, best: str) -> Non
 
 
 def test_ones_own_configuration_stands_in_the_first_ten_lines(command: Run) -> None:
-    words = ("plan", EXAMPLES / "llama-13b-64xA100.toml", "--yours", "tensor=4 pipeline=4 chunks=5")
+    words = (
+        "plan",
+        EXAMPLES / "cluster" / "llama-13b-64xA100.toml",
+        "--yours",
+        "tensor=4 pipeline=4 chunks=5",
+    )
     lines = command(*words).out.splitlines()
     (yours,) = [line for line in lines[:10] if line.startswith("yours")]
     assert yours.startswith(
@@ -74,6 +79,6 @@ def test_a_run_is_five_lines(command: Run, tmp_path: Path) -> None:
 
 
 def test_what_json_has_is_asked_for_once(command: Run) -> None:
-    answer = command("plan", EXAMPLES / "plan.toml", "--json", "--why")
+    answer = command("plan", EXAMPLES / "researcher" / "plan.toml", "--json", "--why")
     assert (answer.status, answer.out) == (2, "")
     assert "--why has no meaning for --json" in answer.err

@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 import json
+from itertools import count
 from pathlib import Path
 
 import pytest
 
 import bubbleproof as bp
-from bubbleproof.costs.combinations import legal
-from bubbleproof.formats.clusters.cluster_toml import cluster_file_of_text, read_cluster_file
+from bubbleproof.costs.combinations import AnyCount, Combination, counted, legal
+from bubbleproof.formats.clusters.cluster_toml import (
+    ClusterFile,
+    cluster_file_of_text,
+    read_cluster_file,
+)
 from bubbleproof.formats.clusters.deployed_space import all_counted, deployed_space
-from bubbleproof.planners import PlanOptions
+from bubbleproof.planners import PlanOptions, counting
 from bubbleproof.planners.cluster_planned import NOT_COUNTED, ClusterPlan
 from bubbleproof.planners.counting import UncountedCombination, counted_within
 from bubbleproof.planners.planning import plan_cluster
@@ -171,6 +176,43 @@ def test_what_there_is_no_time_to_count_is_said(problem: Path) -> None:
     assert found.status is not Status.OPTIMAL
     assert f"estimated (1 of {len(every)} deployments)" in found.bounded
     assert found.rows[-1].reason == NOT_COUNTED
+
+
+@pytest.mark.parametrize("name", ["llama-3.1-8b", "mixtral-8x7b"])
+def test_the_best_are_counted_first(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A tenth of all deployments has one within 10 % of the best estimate of all of them."""
+    job = 'card = "h100"\ncards = 64\n[batch]\nsamples = 256\nsequence = 4096'
+    file = cluster_file_of_text(f'[model]\nname = "{name}"\n[cluster]\n{job}', name=name)
+    order: list[AnyCount] = []
+
+    def noted(self: ClusterFile, one: Combination) -> AnyCount:
+        order.append(counted(self.training, one))
+        return order[-1]
+
+    monkeypatch.setattr(ClusterFile, "counted", noted)
+    listed = counted_within(file)
+    assert sorted(map(id, listed)) == sorted(map(id, order))
+
+    def best(counts: list[AnyCount]) -> int:
+        fits = [one.estimate for one in legal(counts) if not one.estimate.is_large]
+        return min(each.iteration for each in fits)
+
+    assert best(order[: len(order) // 10]) <= 1.1 * best(order)
+
+
+def test_all_are_counted_while_none_has_room() -> None:
+    """Three times as long; then memory is the reason, not time. The clock is a counter of calls."""
+    text = SMALL.replace("128 MiB", "4 MiB")
+    file = cluster_file_of_text(text, name="tiny")
+    every = all_counted(file)
+    assert all(one.reason for one in every)
+    roomy = cluster_file_of_text(SMALL, name="small")
+    with pytest.MonkeyPatch.context() as patch:
+        for given, share in ((file, 3), (roomy, 1)):
+            patch.setattr(counting.time, "perf_counter", count(0).__next__)
+            found = counted_within(given, len(every) / 4)
+            done = sum(not isinstance(one, UncountedCombination) for one in found)
+            assert done == pytest.approx(share * len(every) / 4, abs=2)
 
 
 def test_memory_is_the_reason_where_no_order_fits(command: Run, problem: Path) -> None:

@@ -58,7 +58,7 @@ def test_no_stage_is_empty_and_none_has_more_than_two(layers: tuple[int, ...]) -
 
 
 def test_a_plans_folder_is_replayed_with_its_model(command: Run, tmp_path: Path) -> None:
-    plan = ROOT / "examples" / "llama-13b-64xA100.toml"
+    plan = ROOT / "examples" / "cluster" / "llama-13b-64xA100.toml"
     made = command("plan", plan, "--work", "1", "-o", tmp_path)
     assert made.status == 0
     request = with_planned_model(ReplayRequest(schedule=[str(tmp_path)]))

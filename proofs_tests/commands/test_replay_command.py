@@ -184,7 +184,7 @@ def test_replay_of_a_tied_model(command: Run) -> None:
 
 
 def test_replay_of_a_model_of_one_s_own(command: Run) -> None:
-    example = Path(__file__).resolve().parent.parent.parent / "examples" / "own_model.py"
+    example = Path(__file__).resolve().parent.parent.parent / "examples" / "model" / "own_model.py"
     answer = command("replay", "zb-h1", "p=4", "m=4", "--model", f"{example}:build", "--json")
     assert answer.status == 0
     assert json.loads(answer.out)["model"] == "own"

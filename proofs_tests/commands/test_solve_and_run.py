@@ -115,15 +115,15 @@ def test_the_whole_way_as_json(command: Run, tmp_path: Path) -> None:
 
 
 LONG = {"memory-choices"}  # to prove
-PIPELINES = [path for path in sorted(EXAMPLES.glob("*.toml")) if not is_cluster_file(path)]
+PIPELINES = [path for path in sorted(EXAMPLES.glob("*/*.toml")) if not is_cluster_file(path)]
 
 
 @pytest.mark.sweep
 @pytest.mark.parametrize(
-    "name", [path.name for path in PIPELINES if path.stem not in sized(LONG, full=set[str]())]
+    "path", [path for path in PIPELINES if path.stem not in sized(LONG, full=set[str]())]
 )
-def test_examples_solve_to_optimal(command: Run, name: str) -> None:
-    answer = command("solve", EXAMPLES / name, "--json", "--time-limit", str(int(PATIENCE)))
+def test_examples_solve_to_optimal(command: Run, path: Path) -> None:
+    answer = command("solve", path, "--json", "--time-limit", str(int(PATIENCE)))
     assert (answer.status, json.loads(answer.out)["status"]) == (0, "OPTIMAL")
 
 

@@ -30,13 +30,16 @@ OTHERS = {
     **{each: {"name"} for each in ("families", "cards", "models", "frameworks")},
     "repair": {"schedule", "problem", "dialect"},
     "pareto": {"problem", "cluster", "scheduler"},
-    "plan": {"problem", "cluster", "paper", "yours", "what_if", "memory", "scheduler"},
+    "plan": {
+        "problem", "cluster", "paper", "yours", "what_if", "memory", "scheduler", "cards",
+        "samples", "sequence", "hardware",
+    },
     "bench": {"problems", "engine"},
     "verify": {"schedule", "problem", "comm", "certificate", "dialect", "runtime"},
     "measure": {"family", "parameters"},
     "diff": {"a", "b", "dialect"},
     "costs": {"model", "parameters"},
-    "calibrate": {"rows", "card"},
+    "calibrate": {"rows", "card", "yours"},
     "estimate": {"rows", "hardware"},
     "replay": {
         "schedule", "backend", "device", "dialect", "model", "layers", "dtype", "optimizer",

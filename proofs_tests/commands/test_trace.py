@@ -16,7 +16,7 @@ from proofs_tests.commands.conftest import Run
 from proofs_tests.traces.made_traces import MadeRun
 
 ROOT = Path(__file__).parents[2]
-REAL = ROOT / "examples" / "trace"  # four gloo processes; stage 2 slept 6 ms in each forward
+REAL = ROOT / "examples" / "ci" / "trace"  # four gloo processes; stage 2 slept 6 ms in each forward
 Json = Any  # JSON of any form
 Change = Callable[[list[Json]], object]
 

@@ -32,7 +32,7 @@ def test_help_names_every_semantics(command: Run) -> None:
 
 def test_one_launch_queue_a_rank_stops_what_a_stream_a_pair_lets_through(command: Run) -> None:
     # LoopedBFS of PyTorch at p=3 v=2 m=6 with deferred receives.
-    table = str(EXAMPLES / "launch-order.csv")
+    table = str(EXAMPLES / "ci" / "launch-order.csv")
     assert command("verify", table, "--comm", "buffered", "--comm", "pair-stream").status == 0
     answer = command("verify", table, "--comm", "launch-order")
     assert answer.status == 1
@@ -176,7 +176,9 @@ def test_unusable_words(command: Run, words: list[str], message: str) -> None:
 
 
 def test_a_problem_with_open_choices_is_refused(command: Run) -> None:
-    answer = command("verify", "1f1b", "p=4", "m=8", "--problem", EXAMPLES / "memory-choices.toml")
+    answer = command(
+        "verify", "1f1b", "p=4", "m=8", "--problem", EXAMPLES / "researcher" / "memory-choices.toml"
+    )
     assert (answer.status, answer.out) == (2, "")
     assert "1f1b p=4 m=8 is none of the choices of memory-choices" in answer.err
 
@@ -184,12 +186,14 @@ def test_a_problem_with_open_choices_is_refused(command: Run) -> None:
 def test_a_runtime_says_what_messages_wait_for(command: Run) -> None:
     # PyTorch's runtime has a stream a pair, or one a rank; receives just in time hang in both.
     # Megatron-LM's batches exchange what DeepSpeed's blocking sends cannot.
-    answer = command("verify", "examples/just-in-time.csv", "--runtime", "torch-2.13", "--json")
+    answer = command("verify", "examples/ci/just-in-time.csv", "--runtime", "torch-2.13", "--json")
     rules = [rule for rule in json.loads(answer.out)["rules"] if rule["rule"] == "communication"]
     assert [rule["detail"] for rule in rules] == ["pair-stream", "rank-stream"]
     assert answer.status == 1
-    assert command("verify", "examples/just-in-time.csv", "--runtime", "megatron-core").status == 0
-    assert command("verify", "examples/just-in-time.csv", "--runtime", "deepspeed").status == 1
+    assert (
+        command("verify", "examples/ci/just-in-time.csv", "--runtime", "megatron-core").status == 0
+    )
+    assert command("verify", "examples/ci/just-in-time.csv", "--runtime", "deepspeed").status == 1
 
 
 def test_a_runtime_and_a_semantics_are_one_too_many(command: Run) -> None:

@@ -18,6 +18,16 @@ from proofs_tests.commands.test_certificates import OPEN
 from proofs_tests.patience import PATIENCE
 from proofs_tests.test_coq_theorem import TOML
 
+PARTS = """
+ranks = 2
+microbatches = 2
+split_backward = true
+[durations]
+forward = 2
+input = 2
+weight_parts = [1, 2]
+"""
+
 
 @pytest.fixture
 def folder(tmp_path: Path, command: Run) -> Path:
@@ -38,7 +48,8 @@ def test_it_writes_the_theorem_of_the_schedule_and_its_certificate(
     assert isinstance(given, ScheduleFile)
     proof = read_certificate(folder / "c.json", given.problem)
     written = (folder / "Optimal.v").read_text()
-    assert written == coq_theorem(given.problem, given.timed(), proof)
+    assert written == coq_theorem(given.problem, given.timed(), proof, given.pipeline)
+    assert "Given.forward := [[3]; [9]; [2]]" in written
 
 
 def test_of_open_choices_it_writes_a_theorem_about_all_of_them(
@@ -74,3 +85,16 @@ def test_a_schedule_that_breaks_a_rule_is_no_theorem(folder: Path, command: Run)
     assert answer.status == 2
     assert "--coq writes what holds; gpipe p=3 m=6 violates a rule" in answer.err
     assert not (folder / "x.v").exists()
+
+
+def test_a_choice_that_coq_does_not_know_is_refused_in_one_line(
+    tmp_path: Path, command: Run
+) -> None:
+    problem, schedule, proof = (tmp_path / name for name in ("p.toml", "s.json", "c.json"))
+    problem.write_text(PARTS)
+    assert command("solve", problem, "-o", schedule, "--certificate", proof).status == 0
+    answer = command("verify", schedule, "--certificate", proof, "--coq", tmp_path / "x.v")
+    assert answer.status == 2
+    assert "--coq does not know weight_parts" in answer.err
+    assert answer.err.count("\n") == 1
+    assert not (tmp_path / "x.v").exists()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
@@ -12,6 +13,13 @@ from bubbleproof.costs import Deployment, known_model, layer_saved
 from bubbleproof.costs.cluster import Cluster
 from bubbleproof.costs.cluster_layers import cluster_layers
 from bubbleproof.costs.cluster_times import cluster_times
+from bubbleproof.costs.combinations import (
+    CombinationCosts,
+    Lists,
+    combinations,
+    counted,
+    counted_deployment,
+)
 from bubbleproof.costs.times.allocated import allocated
 from bubbleproof.costs.times.iteration import iteration_plan
 from bubbleproof.costs.times.profiles import software
@@ -21,9 +29,9 @@ from bubbleproof.theory.families import family
 from bubbleproof.theory.model.measures import measure
 from bubbleproof.theory.pipelines.pipeline import Pipeline
 from bubbleproof.theory.pipelines.shapes.cut_lists import NamedCuts
-from proofs_tests.costs.cluster_cases import CARDS, MODEL
+from proofs_tests.costs.cluster_cases import CARDS, MODEL, TRAINING
 
-EXAMPLE = Path(__file__).parents[2] / "examples" / "llama-13b-64xA100.toml"
+EXAMPLE = Path(__file__).parents[2] / "examples" / "cluster" / "llama-13b-64xA100.toml"
 ONE = Deployment(sequence=256, accounting="fused", data=4)
 DENSE = 4 * 256 * 256 + 3 * 256 * 512 + 2 * 256  # weights of a layer
 # Bytes that a layer keeps of a token: two norms, q, k, v, attention, output, 4 x 512 and down, in
@@ -31,6 +39,7 @@ DENSE = 4 * 256 * 256 + 3 * 256 * 512 + 2 * 256  # weights of a layer
 KEPT = 256 * (2 * (2 * 256 + 3 * 256 + 256 + 256 + 4 * 512 + 256) + 4 * (2 + 4))
 
 
+UNEVEN = NamedCuts(kinds=("even", "balanced"))
 SLOW = 1 + CARDS.constants["straggler"]  # four cards are two nodes
 
 
@@ -206,6 +215,24 @@ def test_layers_that_differ_have_runs_of_their_own() -> None:
     (first, _), (other, _) = times.layers
     parts = times.embedding.step + first.step + other.step, times.head.step + 2 * other.step
     assert times.step_end([(2, 2)]) == pytest.approx(max(parts) + times.beside)
+
+
+@pytest.mark.parametrize("name", ["llama-3.1-8b", "gpt-oss-20b", "deepseek-v2-lite"])
+def test_a_job_has_the_numbers_of_each_deployment_alone(name: str) -> None:
+    """What its deployments have in common is computed once, for those that have it."""
+    known, cards = known_model(name).model, CARDS.with_changes(cards=16)
+    training = replace(TRAINING, model=known, cluster=cards, samples=32, rule=UNEVEN, shares=2)
+    experts = (1, 2) if known.experts else (1,)
+    lists = Lists(micro_batch=(1, 2), context=(1, 2), expert=experts)
+    every = combinations(training, lists)
+    draw = random.Random(name)
+    for one in draw.sample(every, 60):
+        found = counted(training, one)
+        assert found == counted(replace(training), one)
+        if isinstance(found, CombinationCosts):
+            at = counted_deployment(training, one)
+            alone = cluster_layers(known, at, cards, UNEVEN, 2, found.microbatches)
+            assert found.numbers == alone
 
 
 def test_numbers_are_ticks_and_bytes() -> None:

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import random
+import re
+
 import pytest
 
-from bubbleproof.costs.times.job_rows import rows_of
+from bubbleproof.costs.times.job_rows import model_tflops, rows_of
 from proofs_tests.costs.measured_cases import A100, B200
 
 HEAD = (
@@ -146,3 +149,63 @@ def test_bad_rows_are_one_line(text: str, told: str) -> None:
     with pytest.raises(ValueError, match=told) as refused:
         rows_of(text, measured=True)
     assert "\n" not in str(refused.value)
+
+
+TRUE = {
+    "gpus": 16, "global_batch": 64, "micro_batch": 2, "model": "llama-3-8b", "layers": 32,
+    "sequence": 4096, "tensor": 2, "data": 2, "pipeline": 4, "context": 1, "zero": 1,
+    "scope": "none", "seconds": 2.0,
+}  # fmt: skip
+TOKENS = 64 * 4096 / 16 / 2.0  # of each card in a second
+
+
+def lies(rng: random.Random) -> tuple[dict[str, object], str]:
+    """A row that contradicts itself in one place, and the column that says so."""
+    by = rng.choice((0.3, 0.5, 0.75, 1.4, 2.0, 3.0))
+    (nominal,) = rows_of(_text([TRUE]), measured=True)
+    rate = model_tflops(nominal, 2000.0, whole=True)
+    kinds: tuple[tuple[dict[str, object], str], ...] = (
+        ({"gpus": rng.choice((8, 15, 17, 32))}, "gpus"),
+        ({rng.choice(("tensor", "data", "pipeline")): rng.choice((1, 8))}, "gpus"),
+        ({"context": 2}, "gpus"),
+        ({"micro_batch": rng.choice((3, 5, 64))}, "global_batch"),
+        ({"global_batch": rng.choice((1, 63, 66))}, "global_batch"),
+        ({"tokens_per_second": TOKENS * by}, "tokens_per_second"),
+        ({"iteration_ms": 2000 * by}, "seconds"),
+        ({"tflops": rate * by}, "tflops"),
+        ({"cut": rng.choice(("8+8+8+7", "16+16", "8+8+8+9"))}, "cut"),
+        ({"layers": 3, "cut": "1+1+1"}, "cut"),
+        ({"sequence": 4097, "context": 2, "data": 1}, "sequence"),
+    )
+    change, column = rng.choice(kinds)
+    return {**TRUE, **change}, column
+
+
+def _text(rows: list[dict[str, object]]) -> str:
+    columns = list(dict.fromkeys(name for row in rows for name in row))
+    lines = [",".join(str(row.get(name, "")) for name in columns) for row in rows]
+    return "\n".join([",".join(columns), *lines])
+
+
+def test_drawn_contradictions_are_told_by_row_and_column() -> None:
+    """Each bad row by its number and column; the true ones between them are read."""
+    rng = random.Random(20)
+    drawn = [lies(rng) if number % 3 else (dict(TRUE), "") for number in range(240)]
+    refused: list[str] = []
+    found = rows_of(_text([row for row, _ in drawn]), measured=True, refused=refused)
+    assert [row.number for row in found] == [*range(1, 241, 3)]
+    bad = [(number, column) for number, (_, column) in enumerate(drawn, start=1) if column]
+    for told, (number, column) in zip(refused, bad, strict=True):
+        assert re.match(rf"row {number}: .*\b{column}\b", told), (told, column)
+        assert "\n" not in told
+
+
+def test_a_rate_is_that_of_the_time_by_what_counts() -> None:
+    """Half of the square or all; the pass that recomputes counts where the row has one."""
+    (nominal,) = rows_of(_text([TRUE]), measured=True)
+    rate = model_tflops(nominal, 2000.0, whole=True)
+    for more, scope, is_right in ((1.0, "none", 1), (1.3, "none", 0), (1.3, "full", 1)):
+        refused: list[str] = []
+        text = _text([TRUE, {**TRUE, "scope": scope, "tflops": more * rate}])
+        found = rows_of(text, measured=True, refused=refused)
+        assert len(found) == 1 + is_right

@@ -97,7 +97,10 @@ def test_context_divides_tokens_and_shares_state() -> None:
         ({"pipeline": 7}, "pipeline must divide layers 32, got 7; use pipeline = 8"),
         ({"context": 3}, "context must divide sequence 2048, got 3; use context = 2"),
         ({"zero": 4}, "zero must be 0 to 3, got 4"),
-        ({"scope": "some"}, "scope must be one of none, attention, full, norm+act, op, got 'some'"),
+        (
+            {"scope": "some"},
+            "scope must be one of none, attention, full, norm+act, op, or",
+        ),
         ({"data": 0}, "data must be 1 or more, got 0"),
         ({"accounting": "x"}, "accounting must be one of megatron"),
     ],

@@ -99,14 +99,14 @@ def test_the_constants_of_the_package_are_this_fit(fitted: Calibration) -> None:
 
 def test_megatrons_own_models_on_a100() -> None:
     """22 B to 1 T of Korthikanti et al., and BPipe's 96 B and 134 B, by the constants of the
-    package. Five of these were short of memory (see the page), two more are beyond."""
+    package. Five of these were short of memory (see the page), one more is beyond."""
     judged = on_a100()
     errors = np.array([abs(each.error) for each in judged])
     of_megatron = [abs(each.error) for each in judged if each.row.model.hidden not in (9984, 11520)]
     assert len(of_megatron) == 8
     assert max(of_megatron) <= TIME
     assert errors.mean() <= TIME
-    assert sorted(errors)[-8] <= TIME < 2 * TIME < sorted(errors)[-5]
+    assert sorted(errors)[-7] <= TIME < 2 * TIME < sorted(errors)[-5]
 
 
 def test_utilization_is_told_by_the_papers_flops() -> None:

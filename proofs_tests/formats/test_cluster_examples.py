@@ -12,7 +12,7 @@ EXAMPLES = Path(__file__).parents[2] / "examples"
 
 
 def test_the_slurm_script_is_a_shell_script() -> None:
-    script = EXAMPLES / "slurm.sbatch"
+    script = EXAMPLES / "cluster" / "slurm.sbatch"
     bash = shutil.which("bash")
     if bash is None:
         pytest.skip("no bash here")
@@ -33,7 +33,7 @@ def test_the_slurm_script_gives_torchrun_its_nodes_and_arguments(tmp_path: Path)
         (tmp_path / name).write_text(f"#!{bash}\n{body}\n", encoding="utf-8")
         (tmp_path / name).chmod(0o755)
     done = subprocess.run(
-        [bash, str(EXAMPLES / "slurm.sbatch"), "1f1b", "p=8", "m=16"],
+        [bash, str(EXAMPLES / "cluster" / "slurm.sbatch"), "1f1b", "p=8", "m=16"],
         env={
             "PATH": f"{tmp_path}:/usr/bin:/bin",
             "SLURM_JOB_NODELIST": "node[1-2]",
@@ -54,7 +54,7 @@ def test_the_slurm_script_gives_torchrun_its_nodes_and_arguments(tmp_path: Path)
 
 def test_the_kubernetes_job_and_its_service_fit() -> None:
     yaml = pytest.importorskip("yaml")
-    text = (EXAMPLES / "kubernetes.yaml").read_text(encoding="utf-8")
+    text = (EXAMPLES / "cluster" / "kubernetes.yaml").read_text(encoding="utf-8")
     service, job = yaml.safe_load_all(text)
     assert (service["kind"], job["kind"]) == ("Service", "Job")
     name, domain = job["metadata"]["name"], service["metadata"]["name"]

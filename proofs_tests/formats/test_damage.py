@@ -24,7 +24,7 @@ from bubbleproof.formats import (
 from bubbleproof.theory.families import member
 from proofs_tests.sized import sized
 
-EXAMPLE = Path(__file__).parents[2] / "examples" / "split-backward.toml"
+EXAMPLE = Path(__file__).parents[2] / "examples" / "researcher" / "split-backward.toml"
 SMALL = member("zb-h1", p=2, m=2)
 
 edits = st.lists(

@@ -19,7 +19,7 @@ from bubbleproof.formats.problem_toml import problem_file_of_text, problem_of
 from bubbleproof.theory.pipelines.shapes.plan_space import PlanSpace
 from proofs_tests.sized import sampled, sized
 
-EXAMPLE = Path("examples/llama-13b-64xA100.toml").read_text(encoding="utf-8")
+EXAMPLE = Path("examples/cluster/llama-13b-64xA100.toml").read_text(encoding="utf-8")
 SHAPES = """
 [plan]
 pipeline = [1, 4, 8]

@@ -29,7 +29,8 @@ ACTIVATION = LAYERS * TOKENS * (34 * HIDDEN + 5 * HEADS * TOKENS) // RANKS
 
 
 def example(name: str) -> ProblemFile:
-    return read_problem(EXAMPLES / f"{name}.toml")
+    (path,) = EXAMPLES.glob(f"*/{name}.toml")
+    return read_problem(path)
 
 
 def measured(file: ProblemFile, name: str) -> Measures:
@@ -38,7 +39,7 @@ def measured(file: ProblemFile, name: str) -> Measures:
     return measure(problem, family(name).schedule(pipeline, problem))
 
 
-FILES = sorted(EXAMPLES.glob("*.toml"))
+FILES = sorted(EXAMPLES.glob("*/*.toml"))
 OF_MODELS = [path for path in FILES if is_cluster_file(path)]
 
 

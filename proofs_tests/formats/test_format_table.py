@@ -52,12 +52,12 @@ TOY = Format(
     ("file", "name"),
     [
         ("gpt3-13b-8xA100.toml", "a problem"),
-        ("plan.toml", "a problem"),
-        ("llama-13b-64xA100.toml", "a model on a cluster"),
-        ("crossed.csv", "a PyTorch table"),
-        ("iterations.csv", "rows of iterations"),
-        ("trace/rank0.json.gz", "a trace of a run"),
-        ("hang/nccl_trace_rank_0.json", "a dump of the Flight Recorder"),
+        ("researcher/plan.toml", "a problem"),
+        ("cluster/llama-13b-64xA100.toml", "a model on a cluster"),
+        ("ci/crossed.csv", "a PyTorch table"),
+        ("cluster/iterations.csv", "rows of iterations"),
+        ("ci/trace/rank0.json.gz", "a trace of a run"),
+        ("ci/hang/nccl_trace_rank_0.json", "a dump of the Flight Recorder"),
     ],
 )
 def test_an_example_is_known(file: str, name: str) -> None:
@@ -122,9 +122,9 @@ def test_another_thing_is_told_what_it_is(command: Run, tmp_path: Path) -> None:
         assert answer.err == f"bubbleproof: {told}"
     assert "is a PyTorch table: it tells no durations" in command("solve", table).err
     assert "'t.csv', a PyTorch table" in command("plan", table).err.replace(f"{tmp_path}/", "")
-    cluster = EXAMPLES / "llama-13b-64xA100.toml"
+    cluster = EXAMPLES / "cluster" / "llama-13b-64xA100.toml"
     assert "is a model on a cluster: plan it first" in command("solve", cluster).err
-    dump = EXAMPLES / "hang" / "nccl_trace_rank_0.json"
+    dump = EXAMPLES / "ci" / "hang" / "nccl_trace_rank_0.json"
     assert "is a dump of the Flight Recorder: bubbleproof hang " in command("diff", dump, dump).err
     with pytest.raises(ValueError, match=r"^check: .*p\.toml is a problem: solve it first"):
         bp.check(problem)

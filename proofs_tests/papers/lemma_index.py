@@ -1,12 +1,12 @@
-"""The table of lemmas of ``docs/guide/formal.md``: each lemma, and what shows it.
+"""The table of lemmas in ``docs/measured/proofs.md``: each lemma, and what shows it.
 
     python -m proofs_tests.papers.lemma_index
 
-reads the lemmas and their lines ``*Shown by:*`` from the page, finds each thing that they name (a
-theorem of Coq that ``proofs/Assumptions.v`` asks about, a theorem of ``bubbleproof prove``, a test,
-a file of code), and writes the table between the marks. Behind a theorem stands in brackets what of
-the lemma it proves. What is not there is an error, so that no reference outlives its target.
-``test_lemma_index.py`` makes the table again.
+reads the lemmas of ``docs/guide/formal.md`` and their lines ``*Shown by:*``, finds each thing that
+they name (a theorem of Coq that ``proofs/Assumptions.v`` asks about, a theorem of ``bubbleproof
+prove``, a test, a file of code), and writes the table between the marks. Behind a theorem stands in
+brackets what of the lemma it proves. What is not there is an error, so that no reference outlives
+its target. ``test_lemma_index.py`` makes the table again.
 """
 
 from __future__ import annotations
@@ -23,7 +23,8 @@ from bubbleproof.papers.theorems.theorem_library import theorems
 from proofs_tests.coq import asked
 
 ROOT = Path(__file__).resolve().parents[2]
-PAGE = ROOT / "docs" / "guide" / "formal.md"
+PAGE = ROOT / "docs" / "guide" / "formal.md"  # the lemmas
+INDEX = ROOT / "docs" / "measured" / "proofs.md"
 BEGIN, END = "<!-- lemma index -->\n", "<!-- end of the lemmas -->\n"
 _LEMMA = re.compile(r"^\*\*Lemma (\d+) \((.+?)\)\.\*\*", re.MULTILINE)
 _SHOWN = re.compile(r"^\*Shown by:\* (.+?)\.\n", re.MULTILINE | re.DOTALL)
@@ -121,7 +122,7 @@ def table(page: str) -> str:
         (
             f"{by_machine} of {len(found)} lemmas have a theorem of Coq or Z3.",
             "It proves what stands in brackets behind it, no more. The rest of a lemma is",
-            "proved on this page alone, and tests look at it. Made by",
+            "argued on that page alone, and tests look at it. Made by",
             "`python -m proofs_tests.papers.lemma_index`.\n",
             markdown_table(HEADER, [_row(lemma) for lemma in found]),
         )
@@ -139,18 +140,18 @@ def _row(lemma: ShownLemma) -> tuple[str, ...]:
     return (f"{lemma.number}, {lemma.name}", *map(", ".join, (machine, tests, code)))
 
 
-def with_table(page: str) -> str:
-    """The page with its table made anew. ``ValueError`` where it has no marks."""
-    head, _, rest = page.partition(BEGIN)
+def with_table(index: str, page: str) -> str:
+    """The index with the table of a page's lemmas. ``ValueError`` where it has no marks."""
+    head, _, rest = index.partition(BEGIN)
     _, mark, tail = rest.partition(END)
     if not mark:
-        raise ValueError(f"the page must have the marks {BEGIN.strip()} and {END.strip()}")
+        raise ValueError(f"the index must have the marks {BEGIN.strip()} and {END.strip()}")
     return f"{head}{BEGIN}\n{table(page).rstrip()}\n\n{END}{tail}"
 
 
 def main() -> int:
-    """Write the table into the page."""
-    PAGE.write_text(with_table(PAGE.read_text("utf-8")), "utf-8")
+    """Write the table into the index."""
+    INDEX.write_text(with_table(INDEX.read_text("utf-8"), PAGE.read_text("utf-8")), "utf-8")
     return 0
 
 

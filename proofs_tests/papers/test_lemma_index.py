@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from proofs_tests.papers.lemma_index import BEGIN, END, PAGE, lemmas, missing, with_table
+from proofs_tests.papers.lemma_index import BEGIN, END, INDEX, PAGE, lemmas, missing, with_table
 
 RIGHT = """\
 **Lemma 1 (one).** It holds.
@@ -14,8 +14,8 @@ test `proofs_tests/papers/test_lemma_index.py::test_the_table_is_up_to_date`.
 
 
 def test_the_table_is_up_to_date() -> None:
-    page = PAGE.read_text("utf-8")
-    assert with_table(page) == page
+    index = INDEX.read_text("utf-8")
+    assert with_table(index, PAGE.read_text("utf-8")) == index
 
 
 def test_every_lemma_has_a_test_or_a_proof_and_a_judge() -> None:
@@ -26,8 +26,8 @@ def test_every_lemma_has_a_test_or_a_proof_and_a_judge() -> None:
 
 
 def test_the_table_says_of_what_a_theorem_is_a_proof() -> None:
-    page = with_table(f"{RIGHT}{BEGIN}{END}")
-    assert "| 1, one | coq `packing` (a bound) |" in page
+    index = with_table(f"{BEGIN}{END}", RIGHT)
+    assert "| 1, one | coq `packing` (a bound) |" in index
 
 
 @pytest.mark.parametrize(
@@ -42,10 +42,10 @@ def test_the_table_says_of_what_a_theorem_is_a_proof() -> None:
     ],
 )
 def test_what_is_not_there_is_refused(wrong: str, why: str) -> None:
-    page = f"**Lemma 1 (one).** It holds.\n*Shown by:* {wrong}.\n{BEGIN}{END}"
+    page = f"**Lemma 1 (one).** It holds.\n*Shown by:* {wrong}.\n"
     assert [why in text for text in missing(lemmas(page)[0])] == [True]
     with pytest.raises(ValueError, match=why.replace(".", r"\.")):
-        with_table(page)
+        with_table(f"{BEGIN}{END}", page)
 
 
 def test_what_is_there_is_accepted() -> None:
@@ -70,4 +70,4 @@ def test_a_page_with_a_mistake_is_refused(page: str, why: str) -> None:
     with pytest.raises(ValueError, match=why):
         lemmas(page)
     with pytest.raises(ValueError, match="must have the marks"):
-        with_table(RIGHT)
+        with_table("no marks", RIGHT)

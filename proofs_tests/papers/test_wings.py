@@ -115,11 +115,11 @@ def test_the_core_is_whole_without_papers(core: Installed, meshed: Path) -> None
     assert status == 0
     assert "convert" in out
     assert "claims" not in out
-    example = str(ROOT / "examples" / "plan.toml")
+    example = str(ROOT / "examples" / "researcher" / "plan.toml")
     for words in (
         ("measure", "1f1b", "p=4", "m=8"),
         ("verify", "1f1b", "p=4", "m=8"),
-        ("solve", str(ROOT / "examples" / "split-backward.toml"), "--work", "1"),
+        ("solve", str(ROOT / "examples" / "researcher" / "split-backward.toml"), "--work", "1"),
         ("plan", example, "--work", "1", "-o", "planned", "--certificate", "planned.json"),
         ("verify", "planned", "--certificate", "planned.json"),
         ("plan", str(meshed / "mesh.toml"), "--work", "1"),  # its [paper.pipemesh] is not looked at
@@ -139,7 +139,7 @@ def test_what_papers_give_is_missed_in_one_line(core: Installed, meshed: Path) -
     one_line(core.command("claims", "--paper", "bpipe"), f"claims {LACKING}")
     one_line(core.command("prove", "1f1b"), f"prove {LACKING}")
     asked = ("--paper", "bpipe", "--work", "1")
-    for name in ("plan.toml", "llama-13b-64xA100.toml"):
+    for name in ("researcher/plan.toml", "cluster/llama-13b-64xA100.toml"):
         said = core.command("plan", str(ROOT / "examples" / name), *asked)
         one_line(said, f"plan --paper {LACKING}")
     plan = str(meshed / "mesh")

@@ -1,4 +1,4 @@
-"""The index of ``docs/guide/formal.md``: of each theorem what is proved, by what, and what is not.
+"""The index of ``docs/measured/proofs.md``: what of a theorem is proved, by what, and what is not.
 
     python -m proofs_tests.papers.theorem_index
 
@@ -28,11 +28,12 @@ from proofs_tests.papers.theorems import (
 )
 from proofs_tests.papers.theorems.compared import CASES
 
-PAGE = Path(__file__).resolve().parents[2] / "docs" / "guide" / "formal.md"
+PAGE = Path(__file__).resolve().parents[2] / "docs" / "measured" / "proofs.md"
 BEGIN, END = "<!-- theorem index -->\n", "<!-- end of the index -->\n"
 COQ = {  # the same statement in proofs/, or a part of it
     "makespan-bound": ("pipeline_lower_bound",),
     "memory-bound": ("stages_bound", "lower_at"),
+    "stages-bound": ("stages_bound",),
     "frontier": ("frontier",),
     "gpipe": ("valid_gpipe", "optimal_gpipe", "peak_gpipe"),
     "1f1b": ("valid_1f1b", "optimal_1f1b", "peak_1f1b"),
@@ -42,13 +43,14 @@ COQ = {  # the same statement in proofs/, or a part of it
 PARTS = {  # what Coq does not have of it
     "makespan-bound": "n = m, one stage a rank",
     "memory-bound": "whole, in whatever order",
+    "stages-bound": "whole, in whatever order",
     "frontier": "in whatever order, for any K, u = w; what rank i needs where they are 0",
     "gpipe": "whole",
     "1f1b": "whole",
     "zb-h1": "without the peaks",
     "bpipe": "that no plan does better, of a pair and of all schedules as fast, m >= 2p",
 }
-ANY_ORDER = {"memory-bound", "frontier"}  # Coq assumes no order of the microbatches
+ANY_ORDER = {"memory-bound", "stages-bound", "frontier"}  # Coq assumes no order of the microbatches
 Row = tuple[str, str, str, str]
 
 

@@ -15,7 +15,7 @@ from proofs_tests.patience import PATIENCE
 from proofs_tests.planners.found_plans import found_plan
 from proofs_tests.sized import sized
 
-FILE = Path(__file__).parents[2] / "examples" / "gpt3-13b-8xA100.toml"
+FILE = Path(__file__).parents[2] / "examples" / "cluster" / "gpt3-13b-8xA100.toml"
 
 
 @pytest.mark.parametrize("chunks", sized([(1, 5)], full=[(1, 5), (1, 2, 4)]))

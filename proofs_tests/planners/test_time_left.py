@@ -75,7 +75,7 @@ def test_out_of_time_no_further_published_order_is_made(monkeypatch: pytest.Monk
 
 
 def test_durations_are_not_sampled_beyond_the_time(monkeypatch: pytest.MonkeyPatch) -> None:
-    file = read_problem("examples/plan.toml")
+    file = read_problem("examples/researcher/plan.toml")
     assert file.plan is not None
     found = plan(file.plan, PlanOptions(time_limit=PATIENCE, threads=1))
     for module in (jitter, plan_results):

@@ -71,7 +71,7 @@ class ModelCell:
             path.write_text(json.dumps({"model_type": self.model, **CONFIGS[self.model]}), "utf-8")
             factory = f"hf:{path}"
         else:
-            factory = f"{ROOT}/examples/{EXAMPLES[self.model]}.py:build"
+            factory = f"{ROOT}/examples/model/{EXAMPLES[self.model]}.py:build"
         case = family_case(self.schedule, **SCHEDULES[self.schedule])
         spec = ModelSpec(kind="own", factory=factory, dtype=self.dtype)
         own = {"pool": pool} if self.backend == "gloo" else {}
@@ -119,11 +119,11 @@ def page() -> tuple[str, bool]:
 
 Made by `python -m proofs_tests.reference_exec.model_table --write docs/measured/models.md`, on
 {os.cpu_count()} cores without a GPU. Configurations of `transformers` (four layers, hidden 16), a
-ResNet, an encoder-decoder and a Llama with LoRA of `examples/`, each in four stages. A cell *holds*
-where gradients and losses equal the order-matched ones bit for bit, bytes and work at every action
-are the predicted ones, and the ordinary float64 backward is near: beside the error stands its
-tolerance ([models](../guide/models.md)). The peak is the largest of any rank, the time that of the
-ranks alone, both in one replay.
+ResNet, an encoder-decoder and a Llama with LoRA of `examples/model`, each in four stages. A cell
+*holds* where gradients and losses equal the order-matched ones bit for bit, bytes and work at
+every action are the predicted ones, and the ordinary float64 backward is near: beside the error
+stands its tolerance ([models](../guide/models.md)). The peak is the largest of any rank, the
+time that of the ranks alone, both in one replay.
 
 {len(verdicts)} cells: {counts}.
 

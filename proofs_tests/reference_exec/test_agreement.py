@@ -135,6 +135,7 @@ OTHER: dict[str, ReplayRequest] = {
     "--no-count-bytes": replace(REQUEST, run=RunOptions(no_count_bytes=True)),
     "--no-count-work": replace(REQUEST, run=RunOptions(no_count_work=True)),
     "--comm": replace(REQUEST, communication=CommunicationOptions(comm="rendezvous")),
+    "--share-gpu": replace(REQUEST, communication=CommunicationOptions(share_gpu=True)),
     "--timeout": replace(REQUEST, communication=CommunicationOptions(timeout=61.0)),
     **{
         option: replace(REQUEST, training=training)

@@ -113,8 +113,28 @@ def test_a_queued_transfer_is_waited_for_on_the_device_alone(wire: Wire) -> None
 
 def test_a_queued_send_lets_its_buffer_go_once_it_is_through(wire: Wire) -> None:
     transfer = transport(CPU, is_queued=True).post(FIRST, torch.ones(2), 2, is_send=True)
+    assert transfer.buffers()
     wire.works[0].ended = True
     assert transfer.is_done()
+    assert not transfer.buffers()
+
+
+def test_what_is_received_is_a_message_until_it_is_taken_and_the_device_is_through(
+    wire: Wire,
+) -> None:
+    early, late = (
+        transport(CPU, is_queued=True).post(tag, torch.ones(2), 0, is_send=False)
+        for tag in (FIRST, SECOND)
+    )
+    wire.works[0].ended = True  # before anybody uses it
+    assert early.buffers()
+    early.get()
+    assert not early.buffers()
+    late.wait(5.0)
+    late.get()  # computation has it, and the device has not: torch keeps it as well
+    assert late.buffers()
+    wire.works[1].ended = True
+    assert not late.buffers()
 
 
 def test_gloo_is_waited_for_on_the_host_and_keeps_its_buffer(wire: Wire) -> None:
@@ -128,9 +148,9 @@ def test_gloo_is_waited_for_on_the_host_and_keeps_its_buffer(wire: Wire) -> None
 
 def test_what_is_not_through_at_the_end_is_named(wire: Wire) -> None:
     ours = transport(BusyDevice(), is_queued=True)
-    ours.post(FIRST, torch.zeros(1), 0, is_send=False)
-    ours.post(SECOND, torch.zeros(1), 0, is_send=False)
+    kept = [ours.post(each, torch.zeros(1), 0, is_send=False) for each in (FIRST, SECOND)]
     wire.works[0].ended = True
+    assert len(kept) == 2
     assert ours.finished(1.0) == "the device is still busy; not through: 1RECV_F1"
     assert transport(CPU, is_queued=True).finished(1.0) is None
 

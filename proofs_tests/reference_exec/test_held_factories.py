@@ -11,15 +11,15 @@ pytest.importorskip("torch")
 import bubbleproof as bp
 from bubbleproof.reference_exec.models.model_spec import HELD, held_factory, name_of
 from bubbleproof.reference_exec.models.own import OwnModel
-from examples import own_model
+from examples.model import own_model
 
 pytestmark = pytest.mark.torch
 MEMBER = bp.family("1f1b")(p=4, m=4)
 
 
 def test_a_function_of_a_module_is_named_so_that_others_find_it() -> None:
-    assert name_of(own_model.build) == "examples.own_model:build"
-    assert held_factory("examples.own_model:build") is None
+    assert name_of(own_model.build) == "examples.model.own_model:build"
+    assert held_factory("examples.model.own_model:build") is None
 
 
 def test_a_function_its_name_and_a_closure_train_the_same_model() -> None:

@@ -19,6 +19,7 @@ from bubbleproof.reference_exec.drivers.nccl_order import (
     NcclHere,
     agreed_semantics,
     kept_order,
+    require_sharing,
 )
 from bubbleproof.reference_exec.evidence.replay_report import ReplayReport
 from bubbleproof.reference_exec.replaying import replay
@@ -107,6 +108,17 @@ def test_what_is_asked_for_may_be_stricter_and_not_weaker() -> None:
             agreed_semantics(kept, weaker)
 
 
+def test_ranks_share_a_gpu_from_2_30_on_where_nothing_forbids_it() -> None:
+    require_sharing(here(nccl=(2, 30, 7), NCCL_MULTI_RANK_GPU_ENABLE="1"))
+    for found, why in (
+        (here(nccl=(2, 29, 3), NCCL_MULTI_RANK_GPU_ENABLE="1"), r"needs NCCL 2\.30 or newer, got"),
+        (here(nccl=(2, 30)), "needs NCCL_MULTI_RANK_GPU_ENABLE=1, it is not set"),
+        (here(nccl=(2, 31), NCCL_MULTI_RANK_GPU_ENABLE="0"), "it is 0; unset it"),
+    ):
+        with pytest.raises(ValueError, match=why):
+            require_sharing(found)
+
+
 def test_what_a_replay_sets_gives_launch_order_on_new_versions() -> None:
     variables = {name: cuda._FOR_WAITING_KERNELS[name] for name in SET}
     assert variables == SET
@@ -119,6 +131,7 @@ def test_processes_compare_versions_and_variables() -> None:
         "CUDA": "12.8",
         "CUDA_DEVICE_MAX_CONNECTIONS": "not set",
         "NCCL_LAUNCH_ORDER_IMPLICIT": "1",
+        "NCCL_MULTI_RANK_GPU_ENABLE": "not set",
     }
 
 

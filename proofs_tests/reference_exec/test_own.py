@@ -19,7 +19,7 @@ from proofs_tests.reference_exec.cases import family_case, own
 from proofs_tests.sized import sampled
 
 ROOT = Path(__file__).resolve().parent.parent.parent
-EXAMPLE = ModelSpec(kind="own", factory=f"{ROOT}/examples/own_model.py:build")
+EXAMPLE = ModelSpec(kind="own", factory=f"{ROOT}/examples/model/own_model.py:build")
 HERE = "proofs_tests.reference_exec.own_models:"
 
 

@@ -64,7 +64,7 @@ def test_bytes_are_those_of_the_closed_form(spec: ModelSpec) -> None:
 
 
 def test_a_users_own_stages_are_measured() -> None:
-    factory = str(Path(__file__).parents[2] / "examples" / "own_model.py") + ":build"
+    factory = str(Path(__file__).parents[2] / "examples" / "model" / "own_model.py") + ":build"
     profiles = profile_stages(ModelSpec(kind="own", factory=factory), 4, warmup=1, repeats=1)
     # 11 words to vectors of 12: 132 numbers of 8 bytes, and as much gradient; vectors to scores of
     # 11 words: 12 x 11 weights and 11 biases

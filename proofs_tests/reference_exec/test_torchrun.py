@@ -102,7 +102,7 @@ def test_processes_of_torchrun_train(tmp_path: Path) -> None:
 
 def test_ranks_that_fail_end_all_processes_with_what_went_wrong(tmp_path: Path) -> None:
     # microbatch 1 comes first on rank 1 alone: forced past the check, neither finds its message
-    words, port = (str(ROOT / "examples" / "crossed.csv"), "--unsafe"), launcher.free_port()
+    words, port = (str(ROOT / "examples" / "ci" / "crossed.csv"), "--unsafe"), launcher.free_port()
     two = [Start(words=words, variables=launcher.variables(rank, 2, port)) for rank in (0, 1)]
     with launched(tmp_path, two) as ranks:
         assert ranks.statuses() == [1, 1]

@@ -34,7 +34,7 @@ from proofs_tests.reference_exec.cases import (
 from proofs_tests.sized import sized
 
 ALL = USUAL
-TABLE = Path(__file__).parents[2] / "examples" / "launch-order.csv"
+TABLE = Path(__file__).parents[2] / "examples" / "ci" / "launch-order.csv"
 WAVE = Pipeline(num_ranks=2, num_microbatches=3, num_chunks=2, placement="wave")
 
 

@@ -39,7 +39,7 @@ from proofs_tests.verify.dataflow.samples import retimed, swapped, texts, withou
 WIDE = ModelSpec(hidden=8, heads=4, kv_heads=2, sequence=5, batch=2, layers=2)
 KINDS = ("mlp", "transformer", "llama")
 EXAMPLE = ModelSpec(
-    kind="own", factory=f"{Path(__file__).resolve().parents[2]}/examples/own_model.py:build"
+    kind="own", factory=f"{Path(__file__).resolve().parents[2]}/examples/model/own_model.py:build"
 )
 
 

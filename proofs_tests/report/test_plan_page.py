@@ -13,6 +13,7 @@ POINTS = [  # ranks 0 and 1 hold 10 and 40 at most
     PlanPoint(name="quick", value=20, peaks=(9, 10)),
     PlanPoint(name="slow", value=30, peaks=(5, 36)),
     PlanPoint(name="poor", value=31, peaks=(9, 37)),
+    PlanPoint(name="lean", value=40, peaks=(2, 9)),
 ]
 
 
@@ -32,10 +33,9 @@ def colours(page: str) -> list[str]:
 def test_equal_capacities_are_one_line_in_memory() -> None:
     page = drawn([40, 40])
     # the fullest rank of each
-    assert told(page) == ["quick: 20 at 10", "slow: 30 at 36", "poor: 31 at 37"]
-    first, *others = colours(page)  # the first is below the others in both
-    assert first not in others
-    assert len(set(others)) == 1
+    assert told(page) == ["quick: 20 at 10", "slow: 30 at 36", "poor: 31 at 37", "lean: 40 at 9"]
+    quick, slow, poor, lean = colours(page)  # the first is below those between in both
+    assert quick == lean != slow == poor
     assert page.count("stroke-dasharray") == 1
     assert "fullest rank (activations)" in page
 
@@ -43,22 +43,31 @@ def test_equal_capacities_are_one_line_in_memory() -> None:
 def test_where_capacities_differ_each_rank_is_held_against_its_own() -> None:
     page = drawn([10, 40])
     # quick: 9/10 and 10/40; slow: 5/10 and 36/40; poor: 9/10 and 37/40
-    assert told(page) == ["quick: 20 at 90", "slow: 30 at 90", "poor: 31 at 92.5"]
+    assert told(page)[:3] == ["quick: 20 at 90", "slow: 30 at 90", "poor: 31 at 92.5"]
+    assert told(page)[3:] == ["lean: 40 at 22.5"]  # 2/10 and 9/40
     assert page.count("stroke-dasharray") == 1
     assert "nearest to its capacity" in page
 
 
 def test_a_rank_without_a_capacity_has_no_share() -> None:
-    assert [words.rpartition(" ")[2] for words in told(drawn([None, 40]))] == ["25", "90", "92.5"]
+    assert [words.rpartition(" ")[2] for words in told(drawn([None, 40]))] == [
+        *("25", "90", "92.5", "22.5")
+    ]
 
 
 def test_no_capacity_is_no_line() -> None:
     assert "stroke-dasharray" not in drawn([None, None])
 
 
+def test_where_nothing_trades_nothing_is_drawn() -> None:
+    """Of the first three one is the least in both."""
+    few = trades(POINTS[:3], unit="tick", memory_unit="activation", capacities=[40, 40])
+    assert few == ""
+
+
 def test_marks_lie_where_their_values_are() -> None:
     """Along x 10, 36 and 37 of memory: the second lies 26/27 of the way to the third."""
-    first, second, third = (float(x) for x in re.findall(r'cx="([\d.]+)"', drawn([40, 40])))
+    first, second, third, _ = (float(x) for x in re.findall(r'cx="([\d.]+)"', drawn([40, 40])))
     assert (second - first) / (third - first) == pytest.approx(26 / 27, abs=1e-3)
 
 

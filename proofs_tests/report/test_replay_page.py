@@ -79,7 +79,7 @@ def test_the_page_is_whole_and_escapes_what_it_is_given() -> None:
     assert text.count("&lt;img src=x") == 2  # a failure, and what was not checked
     outside = re.sub(r"<script.*?</script>", "", text, flags=re.DOTALL)
     assert not re.search(r'(src|href)="(?!#|data:)', outside)
-    assert '<td class="bad">violated</td>' in text
+    assert '<td class="bad" data-of="verdict">violated</td>' in text
 
 
 def test_a_run_that_stopped_has_no_measured_chart() -> None:

@@ -132,7 +132,7 @@ def test_the_same_work_gives_the_same_answer_in_either_process(
 def test_a_memory_limit_can_be_said_wherever_a_schedule_is_asked_for(
     command: Run, tmp_path: Path
 ) -> None:
-    text = Path("examples/split-backward.toml").read_text("utf-8")
+    text = Path("examples/researcher/split-backward.toml").read_text("utf-8")
     file = tmp_path / "limited.toml"
     file.write_text(text.replace("[solve]", '[solve]\nmemory = "2 GiB"'), "utf-8")
     assert read_problem(file).memory == 2 << 30

@@ -284,7 +284,7 @@ def test_the_answer_says_which_of_two_limits_ended_it(options: SolveOptions, end
     assert bool(result.reason) is bool(ended)
 
 
-PIPELINES = [path for path in sorted(EXAMPLES.glob("*.toml")) if not is_cluster_file(path)]
+PIPELINES = [path for path in sorted(EXAMPLES.glob("*/*.toml")) if not is_cluster_file(path)]
 
 
 @pytest.mark.parametrize("path", PIPELINES, ids=lambda path: path.stem)

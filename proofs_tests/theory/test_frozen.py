@@ -13,6 +13,7 @@ import pytest
 import bubbleproof as bp
 from bubbleproof.formats import ScheduleFile, read_schedule, write_schedule
 from bubbleproof.theory.model.schedule import Program
+from bubbleproof.theory.pipelines.choices import Choices
 from bubbleproof.theory.pipelines.choices_aloud import listed_choices, read_aloud
 from bubbleproof.theory.pipelines.pipeline import Pipeline
 from bubbleproof.theory.pipelines.shapes.plan_space import PlanSpace
@@ -60,6 +61,9 @@ def test_what_is_required_is_stated_twice(number: int) -> None:
     left_out = ("waits", "state_offload", "sharding", "frozen_stages")
     plain = combined(Random(number), without=left_out)
     stages = [g for g in range(plain.num_stages) if Random(f"{number}.{g}").random() < 0.5] or [0]
+    if len(stages) == plain.num_stages:  # no backward is left for other choices to speak of
+        kept = {name: getattr(plain, name) for name in ("placement", "split_backward")}
+        plain = plain.with_changes(choices=Choices(weight_parts=plain.weight_parts, **kept))
     frozen = plain.with_changes(frozen_stages=tuple(stages))
     assert differences(frozen, frozen.problem()) == []
     # Where a B takes longer than an I, no stage is the same frozen and trained.
@@ -88,10 +92,13 @@ def test_it_is_written_and_read_as_it_was(tmp_path: Path) -> None:
 
 
 def test_it_reads_aloud() -> None:
-    two = TWO.with_changes(frozen_stages=(1, 0))
-    assert read_aloud(two) == ("stage 0 is frozen", "stage 1 is frozen")
-    assert listed_choices(two.choices)["frozen"] == [0, 1]
-    assert "frozen" not in listed_choices(replace(two.choices, frozen_stages=()))
+    three = Pipeline(num_ranks=3, num_microbatches=1, frozen_stages=(1, 0))
+    assert read_aloud(three) == ("stage 0 is frozen", "stage 1 is frozen")
+    assert listed_choices(three.choices)["frozen"] == [0, 1]
+    assert "frozen" not in listed_choices(replace(three.choices, frozen_stages=()))
+    assert read_aloud(three.with_changes(frozen_stages=(0, 1, 2))) == (
+        "nothing is trained: no backward runs",
+    )
 
 
 def test_what_it_refuses() -> None:
@@ -108,7 +115,7 @@ def test_what_it_refuses() -> None:
 def test_no_replay_runs_it() -> None:
     found = bp.solve(TWO)
     assert found.schedule is not None
-    with pytest.raises(ValueError, match="a replay trains every stage; leave out frozen_stages"):
+    with pytest.raises(ValueError, match="a replay trains every stage or none; leave out frozen"):
         bp.replay(TWO, found.schedule)
 
 

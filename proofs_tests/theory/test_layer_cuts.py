@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Sequence
 from dataclasses import replace
-from itertools import product
+from itertools import pairwise, product
 
 import pytest
 
@@ -135,6 +136,36 @@ def test_of_unlike_layers_the_heaviest_rank_is_lightest(seed: int) -> None:
     ):
         assert heaviest(cut, is_waiting) == min(heaviest(one, is_waiting) for one in fits or every)
         assert cut in (fits or every)
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_no_layer_of_unlike_ones_is_lighter_in_the_stage_beside(seed: int) -> None:
+    """Of ranks with one stage or two: what each waits for and computes, the most first."""
+    draw = random.Random(seed)
+    ranks, m, chunks = draw.randint(2, 3), draw.choice([1, 2, 8]), draw.choice([1, 2])
+    placement = stage_ranks(draw.choice(["loop", "wave"]), num_ranks=ranks, num_chunks=chunks)
+    stages = ranks * chunks
+    layers = Layers(
+        rule=NamedCuts(),
+        runs=tuple(
+            (LayerPart(forward=draw.randint(1, 9), backward=draw.randint(1, 9)), 1)
+            for _ in range(stages + draw.randint(1, 9))
+        ),
+    )
+
+    def shown(cut: Sequence[int], is_waiting: bool) -> list[int]:
+        times = [part.forward + part.backward for part in layers.stages(tuple(cut))]
+        found: dict[int, int] = {}
+        for stage, rank in enumerate(placement):
+            found.setdefault(rank, sum(times[:stage]) if is_waiting else 0)
+            found[rank] += m * times[stage]
+        return sorted(found.values(), reverse=True)
+
+    every = balanced_cuts(layers, placement, m)
+    for cut, is_waiting in zip(every, (False, True), strict=True):
+        for of, to in [*pairwise(range(stages)), *pairwise(reversed(range(stages)))]:
+            moved = [count + (g == to) - (g == of) for g, count in enumerate(cut)]
+            assert cut[of] == 1 or shown(moved, is_waiting) >= shown(cut, is_waiting)
 
 
 def test_llama_3_405b_has_fewer_layers_at_both_ends() -> None:

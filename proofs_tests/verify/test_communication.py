@@ -290,7 +290,7 @@ def test_crossed_transfers_of_one_link_are_named() -> None:
 
 def test_a_wait_right_behind_its_send_stops_a_table_that_runs_without() -> None:
     # PyTorch's LoopedBFS with deferred receives: a stream for each pair lets it run.
-    table = read_table(Path(__file__).parents[2] / "examples" / "launch-order.csv").program
+    table = read_table(Path(__file__).parents[2] / "examples" / "ci" / "launch-order.csv").program
     problem = infer_pipeline(compute_part(table)).problem()
     orders = table.orders(3)
     assert messages_of(problem, orders, Semantics.PAIR_STREAM) == []

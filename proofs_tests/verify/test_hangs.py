@@ -27,8 +27,8 @@ from proofs_tests.verify.token_simulator import Wiring
 
 ROOT = Path(__file__).parents[2]
 PAGE = ROOT / "docs" / "measured" / "hangs.md"
-TABLE = ROOT / "examples" / "just-in-time.csv"
-DUMPS = ROOT / "examples" / "hang"
+TABLE = ROOT / "examples" / "ci" / "just-in-time.csv"
+DUMPS = ROOT / "examples" / "ci" / "hang"
 TOTAL = sized(9, full=1_000)
 
 

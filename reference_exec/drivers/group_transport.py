@@ -25,6 +25,7 @@ from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from itertools import pairwise, permutations
 from typing import Protocol
+from weakref import WeakKeyDictionary
 
 import torch
 import torch.distributed
@@ -55,9 +56,11 @@ class PendingWork(Protocol):
     def wait(self, timeout: timedelta = ...) -> bool: ...
 
 
-@dataclass(slots=True, kw_only=True, eq=False)
+@dataclass(slots=True, kw_only=True, eq=False, weakref_slot=True)
 class GroupTransfer:
     """A posted send or receive, with the buffer that must live until it ends.
+
+    torch's work has the buffer too, so whoever keeps this keeps the memory.
 
     The host does not wait for one that ``is_queued``, unless it ``is_awaited``.
     """
@@ -66,19 +69,25 @@ class GroupTransfer:
     work: PendingWork
     tensor: torch.Tensor = field(repr=False)
     device: Device
+    is_send: bool
     is_queued: bool
     is_awaited: bool = False
     waited: bool = False
+    is_taken: bool = False
 
     def is_done(self) -> bool:
         return self.waited or (self.is_queued and self.work.is_completed())
 
     def buffers(self) -> tuple[torch.Tensor, ...]:
-        if self.waited or (self.is_queued and self.is_done()):
-            return ()
-        return (self.tensor,)
+        """The tensor until the transfer has ended; what is received, until somebody has it too.
+
+        Computation may have it before the device has run the transfer.
+        """
+        is_through = self.work.is_completed() if self.is_queued else self.waited
+        return () if is_through and (self.is_send or self.is_taken) else (self.tensor,)
 
     def get(self) -> torch.Tensor:
+        self.is_taken = True
         return self.device.use(self.tensor)
 
     def wait(self, seconds: float) -> None:
@@ -130,7 +139,7 @@ class GroupTransport:
     is_queued: bool = False
     is_blocking: bool = False
     processes: tuple[int, ...] | None = None
-    _posted: list[GroupTransfer] = field(default_factory=list)
+    _posted: WeakKeyDictionary[GroupTransfer, None] = field(default_factory=WeakKeyDictionary)
 
     @classmethod
     def by_default(cls, plan: ReplayPlan, rank: int) -> GroupTransport:
@@ -194,19 +203,19 @@ class GroupTransport:
             work=require_work(work, process),
             tensor=end,
             device=self.device,
+            is_send=is_send,
             is_queued=self.is_queued,
             is_awaited=self.is_awaited,
         )
         if self.is_queued:
-            self._posted[:] = [t for t in self._posted if not t.work.is_completed()]
-            self._posted.append(transfer)
+            self._posted[transfer] = None  # in this order, for as long as it is kept
         return transfer
 
     def finished(self, seconds: float) -> str | None:
         """Wait until the device has run all that was queued; what has not ended, or None."""
         if self.device.finish(seconds):
             return None
-        open_ = [str(t.tag) for t in self._posted if not t.work.is_completed()]
+        open_ = [str(each.tag) for each in self._posted if not each.work.is_completed()]
         return f"the device is still busy; not through: {', '.join(open_) or 'no message'}"
 
     def _process(self, peer: int) -> int:

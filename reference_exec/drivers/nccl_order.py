@@ -11,6 +11,10 @@ orders the communicators of one device:
 - streams that share a hardware queue wait for each other; CUDA has as many queues as
   ``CUDA_DEVICE_MAX_CONNECTIONS`` says, 32 at most. Whatever shares one, ``rank-stream`` covers it.
 
+Ranks share a GPU from NCCL 2.30 on, where ``NCCL_MULTI_RANK_GPU_ENABLE=1`` (experimental there);
+older ones end with "Duplicate GPU detected". What is kept is asked of each rank alone, so it is the
+same where ranks share.
+
 In a collective of replicas every member sends before it receives, which needs communicators that
 overlap; elsewhere replicas are refused. It stands among the messages of its rank: a program that
 passes ``rank-stream`` has one order for both. Sources: NCCL's user guide, "Using multiple NCCL
@@ -32,8 +36,9 @@ from bubbleproof.reference_exec.runtime.device import DeviceLane
 from bubbleproof.verify.communication.semantics import Semantics
 
 CONNECTIONS, IMPLICIT = "CUDA_DEVICE_MAX_CONNECTIONS", "NCCL_LAUNCH_ORDER_IMPLICIT"
-VARIABLES = (CONNECTIONS, IMPLICIT)
-ORDERED_FROM, OVERLAPPED_FROM = (2, 26), (12, 3)
+SHARED = "NCCL_MULTI_RANK_GPU_ENABLE"
+VARIABLES = (CONNECTIONS, IMPLICIT, SHARED)
+ORDERED_FROM, OVERLAPPED_FROM, SHARED_FROM = (2, 26), (12, 3), (2, 30)
 MOST_CONNECTIONS, DEFAULT_CONNECTIONS = 32, 8
 HOLDING = {  # what a program may be verified under where that on the left holds
     Semantics.LAUNCH_ORDER: (Semantics.LAUNCH_ORDER, Semantics.RANK_STREAM),
@@ -108,6 +113,19 @@ def kept_order(here: NcclHere, *, ranks: int, replicas: int = 1) -> KeptOrder:
             f"12.3 or newer, {IMPLICIT}=1 and {CONNECTIONS}={MOST_CONNECTIONS}, or --backend gloo"
         )
     return KeptOrder(semantics=Semantics.RANK_STREAM, why=why)
+
+
+def require_sharing(here: NcclHere) -> None:
+    """Raise ``ValueError`` where NCCL lets no two ranks use one GPU."""
+    if here.nccl < SHARED_FROM:
+        raise ValueError(
+            f"--share-gpu needs NCCL {_dotted(SHARED_FROM)} or newer, got {_dotted(here.nccl)}: "
+            "give each rank a GPU, or replay all ranks in one process (--device cuda)"
+        )
+    if _number(here.variables, SHARED, 0) != 1:
+        raise ValueError(
+            f"--share-gpu needs {SHARED}=1, it is {here.variables.get(SHARED, 'not set')}; unset it"
+        )
 
 
 def _why_serial(here: NcclHere, ranks: int) -> str | None:

@@ -129,8 +129,12 @@ def require_processes(place: ProcessPlace, plan: ReplayPlan) -> None:
         )
 
 
-def open_backend(backend: str, place: ProcessPlace, device_name: str | None = None) -> Device:
+def open_backend(
+    backend: str, place: ProcessPlace, device_name: str | None = None, *, shares: bool = False
+) -> Device:
     """The device of this process: the cpu for gloo, the GPU of its number on its node for nccl.
+
+    Where ranks may share GPUs (``shares``) numbers beyond the last begin anew at the first.
 
     Raises ``ValueError`` for a backend that is unknown, not there, or not on the device named.
     """
@@ -140,9 +144,12 @@ def open_backend(backend: str, place: ProcessPlace, device_name: str | None = No
     if device_name not in (None, own):
         raise ValueError(f"{backend} takes its messages from {own}, got --device {device_name}")
     if backend == "gloo":
+        if shares:
+            raise ValueError("--share-gpu is for ranks on GPUs (--backend nccl), gloo has none")
         return CPU
-    allow_waiting_kernels()
-    device = open_device("cuda", place.local_rank)
+    allow_waiting_kernels(shares=shares)
+    found = torch.cuda.device_count() if shares else 0
+    device = open_device("cuda", place.local_rank % found if found else place.local_rank)
     if not torch.distributed.is_nccl_available():
         raise ValueError(
             f"nccl was asked for, this torch ({torch.__version__}) was built without it"

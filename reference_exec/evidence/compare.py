@@ -184,6 +184,7 @@ def compared(
         model_state=state,
         host_model_state=host_state,
         earlier_state=tuple(earlier),
+        trains=plan.trains,
         gradients_equal=not unlike,
         gradient_difference=unlike,
         losses_equal=not unlike_losses,

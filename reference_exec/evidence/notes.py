@@ -60,6 +60,8 @@ def alike_data(plan: ReplayPlan) -> tuple[str, ...]:
 
 def added_first(plan: ReplayPlan) -> tuple[str, ...]:
     """One sentence for two microbatches that every stage adds first, and one for two first W."""
+    if not plan.trains:
+        return ()
     gemm, other = accumulation_orders(plan)
     found = []
     pairs = {frozenset(order[:2]) for order in (*gemm.values(), *other.values())}

@@ -292,7 +292,7 @@ def max_relative_error(found: Gradients, expected: Gradients) -> float:
             return math.inf
         error[stage] = max(error.get(stage, 0.0), off)
         scale[stage] = max(scale.get(stage, 0.0), value.abs().max().item())
-    return max(error[stage] / (scale[stage] or 1.0) for stage in error)
+    return max((error[stage] / (scale[stage] or 1.0) for stage in error), default=0.0)
 
 
 def with_ties(plan: ReplayPlan, gradients: Gradients) -> Gradients:

@@ -99,12 +99,14 @@ class ReplayRecord(FactSource):
     not equal, and how.
     ``stopped`` is what ended an unsafe run before its end; there is nothing to compare then, so
     nothing is equal.
-    Unless it ``counts_bytes`` there are no live bytes, measured or predicted. ``alike`` says what
-    numbers do not tell apart: microbatches with the same data, what makes gradients that are 0,
-    steps that change no weight; ``added_first`` what may have changed places as any two numbers of
-    a sum may. Where it ``counts_work``, ``work`` is what each action of each pass computed and was
-    predicted to, ``flops`` all of it together; ``work_dependence`` says as ``data_dependence`` that
-    a user's model's depends on its data, and ``not_counted_work`` what is not seen as work.
+    One that does not ``train`` ran forwards alone: there are no gradients, and those that are equal
+    are none. Unless it ``counts_bytes`` there are no live bytes, measured or predicted. ``alike``
+    says what numbers do not tell apart: microbatches with the same data, what makes gradients that
+    are 0, steps that change no weight; ``added_first`` what may have changed places as any two
+    numbers of a sum may. Where it ``counts_work``, ``work`` is what each action of each pass
+    computed and was predicted to, ``flops`` all of it together; ``work_dependence`` says as
+    ``data_dependence`` that a user's model's depends on its data, and ``not_counted_work`` what is
+    not seen as work.
     ``losses`` are those of the last step, by (pass, microbatch, slice) in that order; those of all
     passes are compared. ``passes`` say when each rank did what in each pass, and what it and its
     host held then. ``born_bytes`` had been made when each rank was, ``host_born_bytes`` on its
@@ -132,6 +134,7 @@ class ReplayRecord(FactSource):
     ranks: int
     stages: int
     microbatches: int
+    trains: bool = True
     gradients_equal: bool
     losses_equal: bool
     gradient_difference: str = ""
@@ -281,7 +284,9 @@ _BACKENDS = {
 def not_checked(report: ReplayRecord) -> tuple[str, ...]:
     """One sentence for each thing that this replay leaves open."""
     found = [*report.alike, *report.added_first, *_BACKENDS.get(report.backend, ()), *_OPEN]
-    if not report.steps and not report.num_updated_stages:
+    if not report.trains:
+        found.append("Gradients: forwards ran alone, nothing was trained.")
+    elif not report.steps and not report.num_updated_stages:
         found.append("Optimizer steps: gradients were compared, no weight was updated.")
     if report.device == "cpu":
         found.append("GPUs: all ran on the processor.")

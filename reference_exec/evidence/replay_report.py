@@ -69,11 +69,15 @@ class ReplayReport(ReplayRecord):
         alone = "equal bit for bit to each microbatch alone, summed in order"
         unlike = "gradients differ from those of each microbatch alone, summed in order"
         unlike = _with(unlike, self.gradient_difference)
-        yield _equal("gradients", f"gradients ({self.where})", alone, self.gradients_equal, unlike)
+        if self.trains:
+            what = f"gradients ({self.where})"
+            yield _equal("gradients", what, alone, self.gradients_equal, unlike)
         unlike = _with("losses differ from those of each microbatch alone", self.loss_difference)
-        yield _equal("losses", "losses", "equal bit for bit", self.losses_equal, unlike)
-        to = "the ordinary float64 backward"
-        near = self._error("gradients", to, f"gradients are off {to}", self.max_relative_error)
+        what = "losses" if self.trains else f"losses ({self.where})"
+        yield _equal("losses", what, "equal bit for bit", self.losses_equal, unlike)
+        to = f"the ordinary float64 {'backward' if self.trains else 'forward'}"
+        unlike = f"{'gradients' if self.trains else 'losses'} are off {to}"
+        near = self._error("gradients", to, unlike, self.max_relative_error)
         if self.rounded_to:
             share = f"a microbatch brings {self.smallest_share:.0e} or more"
             wanted = f"{near.wanted} by rounding to {self.rounded_to}; {share}"
@@ -265,7 +269,8 @@ class ReplayReport(ReplayRecord):
         )
         if self.ok:
             peaks = f"peaks {list(self.peak_bytes.measured)} as predicted"
-            return f"{head}: gradients equal, {peaks if self.counts_bytes else 'bytes not counted'}"
+            what = "gradients" if self.trains else "losses"
+            return f"{head}: {what} equal, {peaks if self.counts_bytes else 'bytes not counted'}"
         return f"{head}: {'; '.join(self.failures)}"
 
 

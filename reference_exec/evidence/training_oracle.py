@@ -74,7 +74,8 @@ def matched_training(plan: ReplayPlan, device: Device = CPU) -> ExpectedTraining
     training = plan.training
     if training is None:
         gradients, alone = order_matched(plan, device=device)
-        gradients, losses = with_ties(plan, gradients), _of_step(plan, 0, alone)
+        gradients = with_ties(plan, gradients) if plan.trains else {}
+        losses = _of_step(plan, 0, alone)
         return ExpectedTraining(
             gradients=gradients, losses=losses, weights=stepped(plan, gradients)
         )
@@ -127,7 +128,7 @@ def ordinary_training(
     training = plan.training
     if training is None:
         gradients, loss = ordinary(plan)
-        return OrdinaryTraining(gradients=gradients, loss=loss, weights={})
+        return OrdinaryTraining(gradients=gradients if plan.trains else {}, loss=loss, weights={})
     stages = [stage.double() for stage in whole_model(plan.spec, plan.num_stages)]
     optimizer = optimizer_of(training, (p for stage in stages for p in trained(stage).values()))
     drift = 0.0

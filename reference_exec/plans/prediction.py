@@ -28,6 +28,7 @@ from bubbleproof.reference_exec.plans.replay_plan import (
     HOST_KINDS,
     TRANSFER_KINDS,
 )
+from bubbleproof.theory.families.forward import forwards_alone
 from bubbleproof.theory.model.actions import NONE, Bools, Ints, Kind
 from bubbleproof.theory.model.problem import MemoryEvents, Problem
 from bubbleproof.theory.model.schedule import Schedule
@@ -56,8 +57,8 @@ def in_bytes(pipeline: Pipeline, spec: ModelSpec, slice_index: int = 0) -> Pipel
     """The pipeline with the bytes of one slice on each stage as its memory, from shapes alone.
 
     Capacities and the workspace of GEMMs are dropped: they were in other units, and replays do not
-    count what an action holds for itself. What stays of a recomputed activation counts as nothing
-    here (``_of_slice``).
+    count what an action holds for itself, as a forward does where nothing is trained. What stays of
+    a recomputed activation counts as nothing here (``_of_slice``).
     """
     stages, slices = range(pipeline.num_stages), pipeline.num_slices
     require_stages(spec, pipeline.num_stages)
@@ -65,6 +66,7 @@ def in_bytes(pipeline: Pipeline, spec: ModelSpec, slice_index: int = 0) -> Pipel
         footprint(spec, stage, pipeline.num_stages, slice_index=slice_index, num_slices=slices)
         for stage in stages
     ]
+    keeps = not forwards_alone(pipeline)
     recompute, offload = pipeline.choices.recompute, pipeline.choices.state_offload
     if recompute is not None:
         recompute = replace(recompute, kept=0)
@@ -72,8 +74,8 @@ def in_bytes(pipeline: Pipeline, spec: ModelSpec, slice_index: int = 0) -> Pipel
         weight = _common_weight_bytes(spec, offload.stages)
         offload = replace(offload, weight=weight, gradient=weight, state=weight)
     return pipeline.with_changes(
-        activation=tuple(f.activation_bytes for f in held),
-        released_at_input=tuple(f.released_at_input_bytes for f in held),
+        activation=tuple(keeps * f.activation_bytes for f in held),
+        released_at_input=tuple(keeps * f.released_at_input_bytes for f in held),
         weight_workspace=(),
         static=0,
         capacity=None,

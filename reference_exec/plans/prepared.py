@@ -52,6 +52,7 @@ from bubbleproof.reference_exec.plans.verification import (
     verify_plan,
     verify_program,
 )
+from bubbleproof.theory.families.forward import forwards_alone
 from bubbleproof.theory.model.actions import Action
 from bubbleproof.theory.model.schedule import Program, Schedule
 from bubbleproof.theory.pipelines.pipeline import Pipeline
@@ -101,13 +102,10 @@ def prepared(
 
     Raises ``NotVerified`` unless ``options.unsafe``, and ``ValueError`` for what ranks cannot run.
     """
-    if left_out := sorted(pipeline.choices.omitting):
-        raise ValueError(
-            f"a replay trains every stage; leave out {left_out[0]} to replay the order"
-        )
+    require_whole_step(pipeline, options)
     problem, training, unsafe = pipeline.problem(), options.training, options.unsafe
     require_size(problem, options.num_passes, options.data_parallel)
-    spec = typed(spec).on(pipeline.num_stages)
+    spec = typed(spec.on(pipeline.num_stages))
     require_stages(spec, pipeline.num_stages)
     spec.require_slices(pipeline.num_slices)
     require_steps(spec, options.num_passes)
@@ -143,6 +141,24 @@ def prepared(
         states=predicted_states(plan),
     )
     return _promising_bytes(ready, whole) if options.count_bytes else ready
+
+
+def require_whole_step(pipeline: Pipeline, options: ReplayOptions) -> None:
+    """Raise ``ValueError`` unless all stages are trained, or none in a replay of no training."""
+    left_out = sorted(pipeline.choices.omitting)
+    if not left_out:
+        return
+    if not forwards_alone(pipeline):
+        raise ValueError(
+            f"a replay trains every stage or none; leave out {left_out[0]} to replay the order"
+        )
+    if options.training is not None or options.data_parallel > 1 or options.zero is not None:
+        raise ValueError(
+            "this schedule runs forwards alone and trains nothing: leave --steps, --data-parallel "
+            "and --zero out"
+        )
+    if pipeline.num_slices > 1:
+        raise ValueError("a replay of forwards alone takes whole samples: leave slices out")
 
 
 def _judge(verdicts: list[Verdict], more: list[Verdict], *, unsafe: bool) -> None:
@@ -222,6 +238,7 @@ def replay_plan(
         parallel=parallel,
         training=training,
         hosted=frozenset(choices.state_offload.stages if choices.state_offload else ()),
+        trains=not forwards_alone(pipeline),
         weight_parts={g: len(row) for g, row in enumerate(pipeline.part_ticks) if row},
     )
     return with_steps(plan)

@@ -55,7 +55,8 @@ class ReplayPlan:
     collectives of ``parallel``, where each rank is a process of every replica. ``hosted`` are the
     stages that the host updates. With a ``training`` the program is run once per step, or as
     often as it accumulates, with the STEPs and exchanges of ``stepping`` in it. ``weight_parts``
-    are the parts of W of each stage that cuts it. Unless it ``counts_bytes`` the ranks keep no
+    are the parts of W of each stage that cuts it. One that does not ``train`` runs forwards alone,
+    without gradients, and holds nothing between them. Unless it ``counts_bytes`` the ranks keep no
     account of what lives when, unless it ``counts_work`` none of what is computed when.
     Raises ``ValueError`` naming the first action that a rank cannot run.
     """
@@ -71,6 +72,7 @@ class ReplayPlan:
     parallel: DataParallel | None = None
     weight_parts: Mapping[int, int] = field(default_factory=dict)
     hosted: frozenset[int] = frozenset()
+    trains: bool = True
     counts_bytes: bool = True
     counts_work: bool = True
 

@@ -164,7 +164,8 @@ def optimizer_bytes(
 
 
 def _of_rank(plan: ReplayPlan, stage: int) -> StateBytes:
-    weights, gradients = weight_bytes(plan.spec, stage), gradient_bytes(plan.spec, stage)
+    weights = weight_bytes(plan.spec, stage)
+    gradients = gradient_bytes(plan.spec, stage) if plan.trains else 0
     kept = optimizer_bytes(
         plan.training,
         gradients,

@@ -78,6 +78,10 @@ def require_sayable(plan: ReplayPlan) -> None:
         said = ", ".join(kind.name for kind in COMPUTE_KINDS)
         label = actions.label(int(np.argmax(foreign)))
         raise ValueError(f"a PyTorch table says {said}, SEND and RECV; got {label}")
+    if not plan.trains:
+        raise ValueError(
+            "PyTorch's runtime is compared on training steps; this runs forwards alone"
+        )
     if (actions.part != NONE).any():
         label = actions.label(int(np.argmax(actions.part != NONE)))
         raise ValueError(f"a PyTorch table says whole weight gradients; got {label}")

@@ -183,22 +183,25 @@ class Compute:
     def forward(self, key: Key, x: torch.Tensor) -> torch.Tensor | None:
         """Run F; the stage's output, None on the last stage, where it is the loss.
 
-        The caller says that the output is a message, and then ``drop_recomputed``.
+        The caller says that the output is a message, and then ``drop_recomputed``. Where nothing is
+        trained nothing is kept, and the caller takes the sample too.
         """
         if key[0] not in self.stages:
             raise BrokenProgram(f"{label(key, 'F')} of a stage that is not on rank {self.rank}")
         self.host.require_present(key[0])
         is_left = key in {*self._forwarded, *self._checkpoints, *self._away}
         require(not is_left, f"{label(key, 'F')} runs twice")
-        forwarded = self._run(Kind.F, key, x)
+        with torch.set_grad_enabled(self._plan.trains):
+            forwarded = self._run(Kind.F, key, x)
         output = forwarded.root.detach()
         sample = self._plan.sample(self.replica, key[1])
         if self._is_last(key):
             self._keep_loss(sample, key[2], output)
         if forwarded.saved is not None:
             self.saved_bytes[self.batch.step, key[0], sample, key[2]] = forwarded.saved.num_bytes
-        self._forwarded[key] = forwarded
-        self.sample()
+        if self._plan.trains:
+            self._forwarded[key] = forwarded
+            self.sample()
         return None if self._is_last(key) else output
 
     def drop_recomputed(self, key: Key) -> None:
@@ -311,6 +314,8 @@ class Compute:
     def gradients(self) -> Gradients:
         """The gradients by (stage, parameter name). Precondition: the program has ended."""
         found: Gradients = dict(self.host.gradients)
+        if not self._plan.trains:
+            return found
         for shards in self.shards.values():
             found |= shards.pieces(shards.reduced)
         whole = self.stages.keys() - self._plan.hosted - self.shards.keys()
@@ -391,6 +396,7 @@ class Compute:
         self, key: Key, shards: StageShards | None
     ) -> SavedTensors | AbstractContextManager[None]:
         """The context of a forward that knows what autograd saves, where that is needed."""
-        if self._plan.counts_bytes or shards is not None or key in self._leaving:
+        counts = self._plan.counts_bytes and self._plan.trains
+        if counts or shards is not None or key in self._leaving:
             return SavedTensors(self.ledger, None if shards is None else shards.lent)
         return nullcontext()

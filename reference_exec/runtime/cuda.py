@@ -37,13 +37,24 @@ _FOR_WAITING_KERNELS = {
 }
 
 
-def allow_waiting_kernels() -> None:
+_FOR_SHARED_GPUS = {
+    "NCCL_MULTI_RANK_GPU_ENABLE": "1",
+    # Multicast cannot be shared, and a waiting kernel takes as few of the GPU's processors as can
+    # be: NCCL's default is made for two ranks on one at most.
+    "NCCL_NVLS_ENABLE": "0",
+    "NCCL_MAX_CTAS": "1",
+}
+
+
+def allow_waiting_kernels(*, shares: bool = False) -> None:
     """Set what CUDA and NCCL need where kernels wait for other processes, unless it is set.
+
+    And what they need where these ``share`` a GPU.
 
     An NCCL receive occupies its device until the message comes; meanwhile other work has to start.
     Precondition: CUDA has not been used in this process; it reads these once.
     """
-    for name, value in _FOR_WAITING_KERNELS.items():
+    for name, value in (_FOR_WAITING_KERNELS | (_FOR_SHARED_GPUS if shares else {})).items():
         os.environ.setdefault(name, value)
 
 

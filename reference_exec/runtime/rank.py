@@ -17,6 +17,7 @@ import time
 from collections.abc import Callable, Hashable, Iterator, Mapping
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
+from functools import cache
 from typing import TypeVar
 
 import torch
@@ -147,7 +148,15 @@ def account(plan: ReplayPlan) -> AbstractContextManager[None]:
 
     Ranks that share a process share it, so that no rank's tensors are old to another.
     """
+    _warm_up()
     return BIRTHS.watched() if plan.counts_bytes else nullcontext()
+
+
+@cache
+def _warm_up() -> None:
+    """Load what torch loads at a process's first backward, for which no action is to wait."""
+    one = torch.ones(1, requires_grad=True)
+    torch.autograd.backward(one, torch.ones(1))
 
 
 class Rank:
@@ -296,10 +305,15 @@ class Rank:
         if action.stage == 0:
             x = self._compute.batch.input(key_of(action)).clone()  # the rank's own, to let go
         else:
-            x = (yield from self._messages.take(action, Kind.RECV_F)).requires_grad_()
+            x = (yield from self._messages.take(action, Kind.RECV_F)).requires_grad_(
+                self._plan.trains
+            )
         output = self._compute.forward(key_of(action), x)
+        del x
         if output is not None:
             self._messages.hand_over(tag_of(action, Kind.RECV_F, 1), output)
+        if not self._plan.trains:
+            self._compute.sample()
 
     def _backward(self, action: Action) -> Iterator[BlockedAction]:
         key = key_of(action)

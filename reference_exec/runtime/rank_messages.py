@@ -110,6 +110,7 @@ class RankMessages:
         )
         yield from until_done(waiting)
         self._in_hand.append(waiting.transfer.get())
+        self._leaving = still_used([*self._leaving, waiting])  # until the device has run it
         return self._in_hand[-1]
 
     def let_go(self) -> None:
@@ -133,7 +134,8 @@ class RankMessages:
         return keys_of(self._in_hand)
 
     def tensors(self, others: Iterable[BlockedAction]) -> Iterator[torch.Tensor]:
-        """The messages on their way here or from here, and ``others``."""
+        """The messages on their way here or from here, and ``others``; no more what is through."""
+        self._leaving = still_used(self._leaving)
         yield from self._ready.values()
         for one in (*self._arriving.values(), *self._leaving, *others):
             yield from one.transfer.buffers()

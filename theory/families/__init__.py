@@ -9,6 +9,7 @@ from bubbleproof.theory.families.base import Family, FamilyMember
 from bubbleproof.theory.families.chimera import Chimera
 from bubbleproof.theory.families.dualpipe import DualPipe, DualPipeV
 from bubbleproof.theory.families.evicting.bpipe import BPipe, BPipeInterleaved
+from bubbleproof.theory.families.forward import ForwardOnly
 from bubbleproof.theory.families.gpipe import BreadthFirst, GPipe, TeraPipe
 from bubbleproof.theory.families.hanayo import Hanayo
 from bubbleproof.theory.families.interleaved import InterleavedOneForwardOneBackward
@@ -22,6 +23,7 @@ from bubbleproof.theory.families.pipemesh import PipeMesh
 from bubbleproof.theory.families.printed import printed
 from bubbleproof.theory.families.recomputed_1f1b import RecomputedOneForwardOneBackward
 from bubbleproof.theory.families.registration import register, registered
+from bubbleproof.theory.families.seq1f1b import SeqOneForwardOneBackward
 from bubbleproof.theory.families.svpp import SVPP, SVPPWeights
 from bubbleproof.theory.families.toffload import TOffload
 from bubbleproof.theory.families.tpipe import TPipe
@@ -55,6 +57,7 @@ _FAMILIES: tuple[Family, ...] = (
     InterleavedOneForwardOneBackward(),
     BreadthFirst(),
     TeraPipe(),
+    SeqOneForwardOneBackward(),
     Hanayo(),
     ZeroBubbleH1(),
     ZeroBubbleH2(),
@@ -73,6 +76,7 @@ _FAMILIES: tuple[Family, ...] = (
     TRecompInterleaved(),
     TOffload(),
     PipeMesh(),
+    ForwardOnly(),
 )
 
 

@@ -33,6 +33,9 @@ def _lines(pipeline: Pipeline) -> Iterator[str]:
     left = ((o.stage, (o.microbatch, o.slice)) for o in chosen.offloads)
     for stage, samples in _by_key(left).items():
         yield f"stage {stage} off-loads microbatches {_names(samples, is_sliced=is_sliced)}"
+    if len(chosen.frozen_stages) == pipeline.num_stages:
+        yield "nothing is trained: no backward runs"
+        return
     for stage in sorted(chosen.frozen_stages):
         yield f"stage {stage} is frozen"
 

@@ -133,18 +133,14 @@ def left_behind(problem: Problem, forward: Ints, source: Ints) -> Ints:
 def with_waits(problem: Problem, waits: Sequence[ActionPair]) -> Problem:
     """The problem with a precedence from the first to the second action of each wait, at lag 0.
 
-    Raises ``ValueError`` where a wait names no task.
+    Precondition: there is a wait. Raises ``ValueError`` where one names no task.
     """
-    if not waits:
-        return problem
-    before, after = (
-        problem.locate(ActionTable.from_actions(wait[side] for wait in waits)) for side in (0, 1)
-    )
-    for side, tasks in enumerate((before, after)):
+    ends = [problem.locate(ActionTable.from_actions(side)) for side in zip(*waits, strict=True)]
+    for side, tasks in enumerate(ends):
         if (tasks == NONE).any():
             lost = waits[int(np.argmax(tasks == NONE))][side]
             raise ValueError(f"a wait names {lost}, which is no task of the problem")
-    return replace(problem, edges=more_edges(problem.edges, [(before, after)]))
+    return replace(problem, edges=more_edges(problem.edges, [(ends[0], ends[1])]))
 
 
 EvictionChoice = Annotated[

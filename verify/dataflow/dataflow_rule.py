@@ -16,7 +16,7 @@ from bubbleproof.verify.dataflow.machine import SymbolicMachine
 from bubbleproof.verify.dataflow.mistakes import SymbolicAction
 from bubbleproof.verify.dataflow.plain_steps import is_plainly_right
 from bubbleproof.verify.dataflow.runs import RunnableRow, by_order, by_time
-from bubbleproof.verify.dataflow.training_step import TrainingStep
+from bubbleproof.verify.dataflow.training_step import TrainingStep, action_columns
 from bubbleproof.verify.explain.symbolic_run import SymbolicRunReport
 from bubbleproof.verify.finding import Rule
 from bubbleproof.verify.verdict import RuleDecision
@@ -59,18 +59,7 @@ def check_dataflow_of_program(problem: Problem, program: Program) -> RuleDecisio
 
 def _rows(problem: Problem, program: Program, machine: SymbolicMachine) -> list[RunnableRow]:
     """The works of each row; none for foreign rows, and for all but one of a task's resources."""
-    actions = program.actions
-    columns = (
-        program.resource,
-        actions.kind,
-        actions.stage,
-        actions.microbatch,
-        actions.slice,
-        actions.part,
-        actions.partner_stage,
-        actions.partner_microbatch,
-        _is_repeat(problem, program),
-    )
+    columns = (program.resource, *action_columns(program.actions), _is_repeat(problem, program))
     rows: list[RunnableRow] = []
     for row, (r, k, g, j, slice_, piece, b_stage, b_microbatch, is_repeat) in enumerate(
         zip(*(column.tolist() for column in columns), strict=True)

@@ -1,9 +1,9 @@
 """Rule 7 in columns, decided from below: schedules of plain steps in which nothing can be wrong.
 
-A plain step has F, B, I and W alone, each of some ticks on its own rank. Where each is listed once,
-there, and begins after what ``activations``, ``gradients`` and ``symbolic_messages`` ask of it has
-ended, no instant of the symbolic run finds anything missing; so it need not be run. All else is
-left to the run, which names what is wrong.
+A plain step has F alone, or F, B, I and W, each of some ticks on its own rank. Where each is listed
+once, there, and begins after what ``activations``, ``gradients`` and ``symbolic_messages`` ask of
+it has ended, no instant of the symbolic run finds anything missing; so it need not be run. All else
+is left to the run, which names what is wrong.
 """
 
 from __future__ import annotations
@@ -35,12 +35,15 @@ def is_plainly_right(problem: Problem, schedule: Schedule) -> bool:
     start[task] = schedule.start
     actions = problem.actions
     shape = tuple(int(column.max()) + 1 for column in _place(problem))
-    kinds = actions.is_kind(Kind.F), actions.is_kind(Kind.B, Kind.I)
+    forwards, backwards = actions.is_kind(Kind.F), actions.is_kind(Kind.B, Kind.I)
+    kinds = (forwards,) if forwards.all() else (forwards, backwards)
     every = np.arange(np.prod(shape))
     if not all(np.array_equal(np.sort(_cell(problem, kind, shape)), every) for kind in kinds):
         return False
-    forward, backward = (_passes(problem, kind, start, shape) for kind in kinds)
-    return _flows(forward, backward) and _sums(problem, start, backward, shape)
+    forward, *there = (_passes(problem, kind, start, shape) for kind in kinds)
+    return _flows(forward) and all(
+        _returns(forward, backward) and _sums(problem, start, backward, shape) for backward in there
+    )
 
 
 def _is_plain(problem: Problem) -> bool:
@@ -78,16 +81,22 @@ def _passes(problem: Problem, kind: Bools, start: Ints, shape: tuple[int, ...]) 
     return _Passes(rank=rank, start=begin, end=end)
 
 
-def _flows(forward: _Passes, backward: _Passes) -> bool:
-    """Each pass after those of the stage and of the slice before it, a backward after its F.
+def _flows(forward: _Passes) -> bool:
+    """Each forward after those of the stage and of the slice before it.
 
-    Slices of a sample share their key/value states, and a backward its activations, on one rank.
+    Slices of a sample share their key/value states on one rank.
     """
     return bool(
         (forward.start[1:] >= forward.end[:-1]).all()
         and (forward.start[:, :, 1:] >= forward.end[:, :, :-1]).all()
         and (forward.rank == forward.rank[:, :, :1]).all()
-        and (backward.rank == forward.rank).all()
+    )
+
+
+def _returns(forward: _Passes, backward: _Passes) -> bool:
+    """Each backward after its F on one rank, and after those of the stage and slice behind it."""
+    return bool(
+        (backward.rank == forward.rank).all()
         and (backward.start >= forward.end).all()
         and (backward.start[:-1] >= backward.end[1:]).all()
         and (backward.start[:, :, :-1] >= backward.end[:, :, 1:]).all()

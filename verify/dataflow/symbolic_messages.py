@@ -128,7 +128,7 @@ class SymbolicMessages:
             self._held[posted.popleft()[0]] = sent.popleft()
 
     def left_over(self) -> Iterator[Fault]:
-        """Messages that are never received, and RECVs that get none."""
+        """Messages that are never received, RECVs that get none, outputs where they are all."""
         for _, by in (end for ends in self._posted.values() for end in ends):
             subject, needed = _end_text(by), said("a message")
             found = said("its channel brings no more")
@@ -137,6 +137,11 @@ class SymbolicMessages:
             subject, needed = _end_text(by), said("a receiver")
             found = said("nobody receives from its channel any more")
             yield Fault(needed=needed, found=found, origin=by.row, subject=subject)
+        for part, rank in self._step.home.items() if not self._step.backward else ():
+            is_last = part[0] == self._step.num_stages - 1
+            if is_last and (self._place(rank), Tensor(Kind.F, part)) not in self._held:
+                missing: Thing = ("{} has not run", Kind.F, part)
+                yield Fault(needed=said("every output"), found=missing, subject="the step")
 
     def take(self, work: SymbolicAction) -> None:
         """An F, B or I uses its input up."""

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from bubbleproof.theory.model.actions import NONE, Action, Kind
+from bubbleproof.theory.model.actions import NONE, Action, ActionTable, Ints, Kind
 from bubbleproof.theory.model.problem import Problem
 
 SamplePart = tuple[int, int, int]  # stage, microbatch, slice
@@ -108,16 +108,7 @@ class _Tasks:
         self._by_kind: dict[Kind, dict[SamplePart, int | None]] = defaultdict(dict)
         self.pieces: dict[SamplePart, set[int]] = defaultdict(set)
         actions = problem.actions
-        columns = (
-            actions.kind,
-            actions.stage,
-            actions.microbatch,
-            actions.slice,
-            actions.part,
-            actions.partner_stage,
-            actions.partner_microbatch,
-            problem.rank_of_task,
-        )
+        columns = (*action_columns(actions), problem.rank_of_task)
         for k, g, j, slice_, piece, b_stage, b_microbatch, rank in zip(
             *(column.tolist() for column in columns), strict=True
         ):
@@ -143,9 +134,13 @@ class _Tasks:
         return dict.fromkeys(full, Kind.B) | dict.fromkeys(split, Kind.I)
 
     def require_whole(self, backward: dict[SamplePart, Kind]) -> None:
-        """Every stage up to the last runs F and a backward of every slice of every microbatch."""
+        """Every stage up to the last runs F and a backward of every slice of every microbatch.
+
+        Of a step that trains nothing, which has forwards alone, each runs F.
+        """
         forward = self.of(Kind.F)
-        if not forward or not backward:
+        # Forwards and nothing else are a step that trains nothing.
+        if not forward or (not backward and sum(map(bool, self._by_kind.values())) > 1):
             raise NoTrainingStep("it has no forwards or no backwards")
         parts = forward.keys() | backward.keys()
         num_stages = 1 + max(stage for stage, _, _ in parts)
@@ -158,7 +153,7 @@ class _Tasks:
                     part = (stage, microbatch, slice_)
                     if part not in forward:
                         raise NoTrainingStep(f"it has no {name(Kind.F, part)}")
-                    if part not in backward:
+                    if backward and part not in backward:
                         raise NoTrainingStep(f"it has no backward of {name(Kind.F, part)}")
         for part, rank in forward.items():
             if rank is None:
@@ -186,6 +181,18 @@ class _Tasks:
                 if kind is Kind.LOAD or part[0] not in hosted:
                     found[part].add(kind)
         return {part: frozenset(kinds) for part, kinds in found.items()}
+
+
+def action_columns(actions: ActionTable) -> tuple[Ints, ...]:
+    """Kind, stage, microbatch, slice, part, and stage and microbatch of a partner.
+
+    Parameters
+    ----------
+    actions
+        Of a problem or a program.
+    """
+    whose = actions.partner_stage, actions.partner_microbatch
+    return actions.kind, actions.stage, actions.microbatch, actions.slice, actions.part, *whose
 
 
 def _contributions(

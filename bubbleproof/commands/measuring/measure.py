@@ -29,6 +29,7 @@ from bubbleproof.formats import ScheduleFile
 from bubbleproof.formats.format_table import Holds, format_of
 from bubbleproof.formats.inputs import is_schedule_file, read_schedule_input
 from bubbleproof.report.amounts import each_load, each_time, percent, time
+from bubbleproof.report.memory_price import memory_price
 from bubbleproof.report.schedule_measures import measure_facts
 from bubbleproof.report.schedule_verdict import ScheduleVerdict
 from bubbleproof.theory import families
@@ -99,6 +100,9 @@ class MeasuredAnswer(Answer):
         loads = each_load(measured.peak_activations, problem.memory_unit, MOST_RANKS)
         yield "idle", each_time(measured.idle_ticks, problem.unit, MOST_RANKS)
         yield "memory", f"{loads} above the base"
+        pipeline = None if self.given.allowed else self.given.pipeline
+        if (price := memory_price(pipeline)) is not None:
+            yield "limit", str(price)
         if "note" in self.named:
             yield "note", str(self.named["note"])
 

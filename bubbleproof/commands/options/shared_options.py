@@ -132,6 +132,24 @@ class ShownParts(OptionGroup):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class JobRanges(OptionGroup):
+    """Numbers of the job in place of the file's: of more than one each job has a plan."""
+
+    cards: Annotated[
+        str | None, Option(help="In place of the file's: 128, or several jobs: 64,96 or 64..512.")
+    ] = None
+    samples: Annotated[
+        str | None, Option("--samples", "--batch", help="The same of the samples of a step.")
+    ] = None
+    sequence: Annotated[str | None, Option(help="The same of the tokens of a sample.")] = None
+
+    @property
+    def told(self) -> dict[str, str | None]:
+        """Each by its name."""
+        return {"cards": self.cards, "samples": self.samples, "sequence": self.sequence}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class PlanRequest(OptionGroup):
     """How a plan is made, and where it goes."""
 
@@ -145,8 +163,21 @@ class PlanRequest(OptionGroup):
         str | None, Option(help="bpipe, mepipe, pipemesh or tpipe: show its own choice too.")
     ] = None
     yours: Annotated[
-        str | None,
-        Option(help='Compare with what you run: a file, or "tensor=4 pipeline=4 chunks=5".'),
+        list[str] | None,
+        Option(
+            help='Compare with what you run: a file, or "tensor=4 pipeline=4 chunks=5". '
+            "Twice: both side by side, without a search."
+        ),
+    ] = None
+    card: Annotated[
+        str | None, Option(help="Of a MODEL: what its cards are (bubbleproof cards names them).")
+    ] = None
+    framework: Annotated[
+        str | None, Option(help="Of a MODEL: what trains it (default megatron-core), or any.")
+    ] = None
+    ranges: JobRanges = field(default_factory=lambda: JobRanges())
+    hardware: Annotated[
+        str | None, Option(help="Constants of your own iterations: a file of calibrate (.toml).")
     ] = None
     tokens: Annotated[
         float | None, Option(help="Say how many days so many tokens take, such as 15e12.")
@@ -155,7 +186,8 @@ class PlanRequest(OptionGroup):
         list[str] | None,
         Option(
             "--what-if",
-            help="Plan with a change too: network=0.5x, memory=141GiB, cards=-2 or card=h200.",
+            help="Plan with a change too: network=0.5x, memory=141GiB, cards=-2 or card=h200; "
+            "several at once with commas between.",
         ),
     ] = None
     output: Annotated[
@@ -163,6 +195,9 @@ class PlanRequest(OptionGroup):
         Option("-o", "--output", help="Folder for the plan and its page."),
         Target.FOLDER,
     ] = None
+    assumptions: Annotated[
+        bool, Option("--assumptions", help="Print every number that the times rest on; no search.")
+    ] = False
     shown: ShownParts = field(default_factory=ShownParts)
     json: Json = False
 
@@ -223,6 +258,8 @@ EXAMPLES = {
         "bubbleproof plan plan.toml -o runs/plan --certificate proofs.json",
         "bubbleproof plan cluster.toml --yours 'tensor=4 pipeline=4 chunks=5'",
         "bubbleproof plan cluster.toml --tokens 15e12 --what-if network=0.5x",
+        "bubbleproof plan cluster.toml --cards 32,64 --batch 512",
+        "bubbleproof plan hf:config.json --card h100 --cards 64 --batch 512 --sequence 4096",
     ),
     "hand-over": (
         "bubbleproof hand-over runs/plan --to torchtitan -o runs/handed",
@@ -243,7 +280,10 @@ EXAMPLES = {
         "bubbleproof costs llama-2-13b tensor=2 pipeline=4 data=8 zero=1",
         "bubbleproof costs cluster.toml tensor=4 pipeline=4 data=4 -o one.toml",
     ),
-    "calibrate": ("bubbleproof calibrate rows.csv -o hardware.toml",),
+    "calibrate": (
+        "bubbleproof calibrate rows.csv -o hardware.toml",
+        "bubbleproof calibrate cluster.toml --yours 'tensor=4 pipeline=4' --took 14.7s -o own.toml",
+    ),
     "estimate": ("bubbleproof estimate rows.csv --hardware h100",),
     "replay": (
         "bubbleproof replay 1f1b p=2 m=4",

@@ -5,7 +5,8 @@ of each, the shapes of ``[plan]``. The folder holds the winner's problem file (`
 the kind that ``profile`` writes, for ``plan``, ``solve`` and ``replay``), ``plan.json``,
 ``schedule.json``, the page and the schedule as a PyTorch table (``schedule.csv``). ``--yours``
 names a configuration of one's own, in words or by a file (``formats.clusters.own_files``): the
-search begins with it, or the answer says why it is no candidate. The proofs are of
+search begins with it, or the answer says why it is no candidate; twice, both stand side by side.
+Ranges of cards, samples and tokens have a plan of each job, in a table. The proofs are of
 all deployments, of each what bounds it or why it has no schedule; ``verify DIR --certificate FILE``
 derives the deployments anew.
 
@@ -28,9 +29,15 @@ from functools import partial
 from math import inf
 from pathlib import Path
 from time import perf_counter
+from typing import Any
 
 from bubbleproof.commands.interrupts import begun
 from bubbleproof.commands.output import say
+from bubbleproof.commands.planning.job_answers import (
+    jobs_answer,
+    pair_answer,
+    sheet_answer,
+)
 from bubbleproof.commands.planning.other_plans import OtherChoice, paper_planners
 from bubbleproof.commands.planning.plan_answer import PlanAnswer, PlanTable
 from bubbleproof.commands.planning.plan_lines import (
@@ -49,13 +56,13 @@ from bubbleproof.formats.clusters.cluster_toml import (
 )
 from bubbleproof.formats.clusters.deployed_content import deployed_file, deployed_text, deployments
 from bubbleproof.formats.clusters.deployed_space import deployed_space
-from bubbleproof.formats.clusters.own_configuration import OwnConfiguration
-from bubbleproof.formats.clusters.own_files import own_of
 from bubbleproof.formats.errors import about
 from bubbleproof.formats.plans.bundle_json import write_deployment_bundles
 from bubbleproof.formats.plans.plan_folder import planned_file, write_plan_folder
 from bubbleproof.formats.problem_toml import ProblemFile
 from bubbleproof.planners import PlanOptions
+from bubbleproof.planners.asked_jobs import JobAsked
+from bubbleproof.planners.assumption_sheet import assumption_sheet
 from bubbleproof.planners.cluster_planned import ClusterPlan, NoClusterPlan
 from bubbleproof.planners.cluster_results import (
     COLUMNS,
@@ -76,16 +83,22 @@ from bubbleproof.planners.cluster_results import (
     times_to_json,
     winner_facts,
 )
-from bubbleproof.planners.counting import AnyListed, UncountedCombination, counted_within
+from bubbleproof.planners.counting import (
+    COUNTED,
+    AnyListed,
+    UncountedCombination,
+    counted_within,
+)
 from bubbleproof.planners.deployment_times import DeploymentTimes, deployment_times
 from bubbleproof.planners.fitting_changes import changes_that_fit
 from bubbleproof.planners.jitter import Timed, timed_candidates
 from bubbleproof.planners.outcome import Outcome
-from bubbleproof.planners.own_run import NotLegalRun, OwnRun, own_run
+from bubbleproof.planners.own_run import OwnRun
 from bubbleproof.planners.own_savings import savings
 from bubbleproof.planners.planning import SEARCHED, plan_cluster
 from bubbleproof.planners.restriction import SHARE, AnyRestriction, restriction_of
-from bubbleproof.planners.what_ifs import COUNTED, changed_plans
+from bubbleproof.planners.side_by_side import SideBySide, own_asked
+from bubbleproof.planners.what_ifs import PlannedJobs, changed_plans, what_if_fact
 from bubbleproof.report.html import paragraph, section
 from bubbleproof.report.html import table as table_of
 from bubbleproof.report.page import ReportPage
@@ -116,51 +129,30 @@ class _Told:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class ClusterQuestion:
-    """A model on a cluster, and the paper's choice and one's own configuration to show beside.
+    """A model on a cluster, and what is ``asked`` beside the plan, or in its place; and a paper,
+    whose choice is shown too.
 
     ``is_whole``: timing noise and the cost of the framework are looked at too, in what is left of
     the time since the command ``began``. ``is_proved``: all deployments are counted, however many
-    there are, since the proofs are of all.
+    there are, since the proofs are of all. ``is_sheet``: what the times rest on is told, and
+    nothing is searched.
     """
 
     path: str
     file: ClusterFile
+    asked: JobAsked = field(default_factory=JobAsked)
     paper: str | None = None
-    yours: str | None = None
-    tokens: float | None = None
-    what_if: tuple[str, ...] = ()
     is_whole: bool = True
     is_proved: bool = True
+    is_sheet: bool = False
     began: float = field(default_factory=begun)
 
     @classmethod
-    def of(
-        cls,
-        path: str,
-        paper: str | None = None,
-        yours: str | None = None,
-        *,
-        tokens: float | None = None,
-        what_if: Sequence[str] = (),
-        is_whole: bool = True,
-        is_proved: bool = True,
-    ) -> ClusterQuestion:
-        """Raises ``ValueError`` for an unknown paper, and for no tokens."""
-        if tokens is not None and not 0 < tokens < inf:
-            raise ValueError(f"--tokens must be above 0, got {tokens:g}; use such as 15e12")
+    def of(cls, path: str, paper: str | None = None, **asked: Any) -> ClusterQuestion:
+        """Raises ``ValueError`` for an unknown paper."""
         if paper is not None:
             paper_planners().require_paper(paper)
-        file = read_cluster_file(path)
-        return cls(
-            path=path,
-            file=file,
-            paper=paper,
-            yours=yours,
-            tokens=tokens,
-            what_if=tuple(what_if),
-            is_whole=is_whole,
-            is_proved=is_proved,
-        )
+        return cls(path=path, file=read_cluster_file(path), paper=paper, **asked)
 
     @property
     def time_limit(self) -> int | None:
@@ -177,30 +169,39 @@ class ClusterQuestion:
 
         Raises ``ValueError`` where a number forbids every deployment.
         """
-        changed = [(change, changed_file(self.file, change)) for change in self.what_if]
-        number = 1 + len(changed)
-        work = None if options.work is None else options.work / number
-        part = replace(options, time_limit=options.time_limit / number, work=work)
+        found = self.asked.settled(self.file, options, executor)
+        if isinstance(found, PlannedJobs):
+            return jobs_answer(found)
+        if isinstance(found, SideBySide):
+            return pair_answer(found)
+        if self.is_sheet:
+            return sheet_answer(assumption_sheet(found))
+        return replace(self, file=found)._planned(options, executor)
+
+    def _planned(self, options: PlanOptions, executor: Executor | None) -> PlanAnswer:
+        changed = [(change, changed_file(self.file, change)) for change in self.asked.what_if]
+        part = options.times(1 / (1 + len(changed)))
         answer = self._plain_answer(part, executor)
         if not changed:
             return answer
-        plans = changed_plans(changed, part, executor)
-        told = [one.text(answer.found) for one in plans]
-        value = [one.to_json() for one in plans]
-        fact = Fact(key="what_if", label="what if", told="; ".join(told), value=value)
-        lines = [*answer.lines[:-1], *(f"what if  {each}" for each in told), answer.lines[-1]]
-        return replace(answer, lines=lines, stated=[*answer.stated, fact])
+        left = options.after(perf_counter() - self.began).time_limit
+        rest = replace(part.times(len(changed)), time_limit=left)
+        plans = changed_plans(changed, rest, executor)
+        lines = [f"what if  {one.text(answer.found)}" for one in plans]
+        lines = [*answer.lines[:-1], *lines, answer.lines[-1]]
+        return replace(
+            answer, lines=lines, stated=[*answer.stated, what_if_fact(plans, answer.found)]
+        )
 
     def _plain_answer(self, options: PlanOptions, executor: Executor | None) -> PlanAnswer:
-        yours = self._yours()
+        yours = own_asked(self.file, next(iter(self.asked.yours), None))
         own = yours if isinstance(yours, OwnRun) else None
         file = self.file if own is None else own.beside(self.file)
         with about(self.path):
-            is_limited = options.work is None and not self.is_proved
-            counts = counted_within(
-                file, COUNTED * options.time_limit if is_limited else inf, options.tell
-            )
-        pace = (perf_counter() - self.began) / len(counts)
+            is_limited, counting = options.work is None and not self.is_proved, perf_counter()
+            rest = options.after(perf_counter() - self.began).time_limit
+            counts = counted_within(file, COUNTED * rest if is_limited else inf, options.tell)
+        pace = (perf_counter() - counting) / len(_with_numbers(counts))
         found = plan_cluster(
             counts,
             lambda c: deployed_space(file, c),
@@ -239,7 +240,7 @@ class ClusterQuestion:
             yours=yours,
             restriction=restriction,
         )
-        return _found_answer(told, counts, self.tokens)
+        return _found_answer(told, counts, self.asked.tokens)
 
     def _left(self, options: PlanOptions) -> float:
         """Seconds that an analysis beside the plan may take."""
@@ -249,16 +250,6 @@ class ClusterQuestion:
         """Seconds until what is found has to be told."""
         return SEARCHED * options.time_limit - (perf_counter() - self.began)
 
-    def _yours(self) -> AnyOwn:
-        """One's own configuration, or why it is none. Raises ``ValueError`` for other words."""
-        if self.yours is None:
-            return None
-        own = _precise(self.file, own_of(self.yours, self.file.training))
-        try:
-            return own_run(self.file, own)
-        except NotLegalRun as why:
-            return why
-
     def _joined(
         self, counts: Sequence[AnyListed], found: ClusterPlan, options: PlanOptions
     ) -> tuple[ClusterPlan, OtherChoice | None]:
@@ -267,14 +258,6 @@ class ClusterQuestion:
             return found, None
         beside = paper_planners().beside_deployments
         return beside(self.paper, self.file, _with_numbers(counts), found, options)
-
-
-def _precise(file: ClusterFile, own: OwnConfiguration) -> OwnConfiguration:
-    """With its precision told, where it is not that of all deployments."""
-    usual = file.training.deployment.precision
-    told = own.combination.precision or usual
-    precision = told if file.lists.precision[0] or told != usual else ""
-    return replace(own, combination=replace(own.combination, precision=precision))
 
 
 def _with_numbers(counts: Sequence[AnyListed]) -> list[AnyCount]:

@@ -100,7 +100,7 @@ class PlanAnswer(FactSource):
             self.candidates(True).print()
         for table in self.why if shown.why or shown.verbose else ():
             table.print()
-        if shown.verbose:
+        if shown.verbose and self.rows:
             print_table(f"{self.name}: plan", ("quantity", "value"), self.rows)
         for text in filter(None, (self.found.reason, last)):
             print_text(text)

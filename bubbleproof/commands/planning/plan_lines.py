@@ -31,6 +31,7 @@ from bubbleproof.planners.cluster_results import (
     memory_of,
     no_room,
     own_text,
+    tokens_per_second,
 )
 from bubbleproof.planners.configuration_words import (
     OUTCOMES,
@@ -45,9 +46,9 @@ from bubbleproof.planners.configuration_words import (
     shape_text,
 )
 from bubbleproof.planners.deployment_times import DeploymentTimes
-from bubbleproof.planners.fitting_changes import FittingChange
 from bubbleproof.planners.jitter import AnyPlan, Timed
 from bubbleproof.planners.outcome import Ground, Outcome
+from bubbleproof.planners.own_run import FittingChange
 from bubbleproof.planners.plan_results import noise_text
 from bubbleproof.report.amounts import time
 from bubbleproof.solvers import Status
@@ -107,8 +108,7 @@ def deployment_text(found: ClusterPlan) -> str:
 def iteration_text(file: ClusterFile, found: ClusterPlan) -> str:
     """How long an iteration of it takes, what that is in tokens and of the cards' rate, and how far
     off it may be for which software."""
-    training = file.training
-    tokens = training.samples * training.deployment.sequence / (found.value / 1e6)
+    training, tokens = file.training, tokens_per_second(file, found.value)
     mfu = f"MFU {100 * utilisation(training, found.value):.1f} %"
     rate = f"{float(f'{tokens:.3g}'):,.0f} tokens/s"
     error, software = estimate_error(file).told, training.cluster.runs.name

@@ -9,6 +9,7 @@ from bubbleproof.commands.planning.other_plans import OtherChoice
 from bubbleproof.commands.verdicts import section_of
 from bubbleproof.formats.problem_toml import ProblemFile
 from bubbleproof.planners import Plan, SolvedCandidate
+from bubbleproof.planners.configuration_words import shape_text
 from bubbleproof.planners.jitter import Timed
 from bubbleproof.planners.plan_results import (
     COLUMNS,
@@ -66,6 +67,7 @@ def plan_report(
         ),
         parts=tuple(parts),
         sections=tuple(sections),
+        is_drawn=pipeline.num_ranks > 1,
         versions=tuple((name, version(name)) for name in ("bubbleproof", "numpy", "ortools")),
     )
 
@@ -82,7 +84,7 @@ def own_shape(file: ProblemFile, found: Plan) -> SolvedCandidate | None:
 
 
 def _section(name: str, one: SolvedCandidate, verdict: Verdict | None) -> ScheduleSection:
-    title = f"{name}: {one.candidate} ({one.origin})"
+    title = f"{name}: {shape_text(one.candidate)} ({one.origin})"
     return section_of(title, one.pipeline.problem(), one.schedule, verdict)
 
 
@@ -94,7 +96,7 @@ def _points(file: ProblemFile, found: Plan, timed: Timed) -> list[PlanPoint]:
         spans = timed.get(str(one.candidate))
         points.append(
             PlanPoint(
-                name=str(one.candidate),
+                name=shape_text(one.candidate),
                 value=one.value,
                 peaks=one.measured.peak_memory,
                 expected=None if spans is None else spans.expected,

@@ -19,8 +19,14 @@ from bubbleproof.commands.options.shared_options import VerifyRequest
 from bubbleproof.commands.output import HOLDS, UNDECIDED
 from bubbleproof.commands.verdicts import JudgedSchedule, asked_semantics, print_verdict
 from bubbleproof.formats.inputs import read_plan_input
+from bubbleproof.formats.plans.bundle_json import read_bundle
 from bubbleproof.formats.plans.plan_json import PlanFile
-from bubbleproof.formats.plans.plan_scope import bound_of_file, plan_question
+from bubbleproof.formats.plans.plan_scope import (
+    ChoicesToBound,
+    PlanQuestion,
+    bound_of_file,
+    plan_question,
+)
 from bubbleproof.report.certified_plan import distance_to_json
 from bubbleproof.verify import Verdict
 from bubbleproof.verify.candidates.plan_verdict import (
@@ -38,7 +44,9 @@ def run_verify_plan(name: str, request: VerifyRequest) -> int:
 
     ``name`` is its file or its folder; or a problem file, where a bundle is given.
     """
-    request.leave_out("a plan", "coq", "dialect", "workers")
+    request.leave_out("a plan", "dialect", "workers")
+    if request.coq is not None and request.certificate is None:
+        raise ValueError("--coq writes a plan with its candidates' proofs: give --certificate too")
     if (plan := read_plan_input([name])) is not None:
         return _verify_file(plan, request)
     return _verify_bound(Path(name), request.certificate or "", request)
@@ -46,7 +54,7 @@ def run_verify_plan(name: str, request: VerifyRequest) -> int:
 
 def _verify_bound(path: Path, certificate: str, request: VerifyRequest) -> int:
     """The bundle of a problem file, where there is no plan."""
-    request.leave_out("proofs without a schedule", "comm", "runtime")
+    request.leave_out("proofs without a schedule", "comm", "runtime", "coq")
     bound = bound_of_file(request.problem or path)
     judged = check_bound(bound.scope, bound.check(certificate))
     return _print_judged(path.name, judged, request)
@@ -61,7 +69,22 @@ def _verify_file(plan: PlanFile, request: VerifyRequest) -> int:
         return print_verdict(_judged_plan(plan.name, checked, plan), request)
     proved = asked.bound.check(request.certificate)
     judged = check_distance(asked.plan, checked, asked.bound.scope, proved)
+    if request.coq is not None:
+        _write_theorem(request.coq, request.certificate, asked, judged)
     return _print_judged(plan.name, judged, request, plan)
+
+
+def _write_theorem(target: str, certificate: str, asked: PlanQuestion, judged: PlanVerdict) -> None:
+    """Write ``--coq``'s file. Raises ``ValueError`` for what is no theorem."""
+    from bubbleproof.formats.coq.plan_theorem import plan_theorem
+    from bubbleproof.formats.files import write_text
+
+    if not judged.ok:
+        raise ValueError("--coq writes what holds; the plan or its proofs do not (verify it alone)")
+    if not isinstance(asked.bound, ChoicesToBound):
+        raise ValueError("--coq writes plans of a problem file, not of a model on a cluster")
+    bundle = read_bundle(certificate, asked.bound.scope.space)
+    write_text(target, plan_theorem(asked.plan, bundle))
 
 
 def _judged_plan(

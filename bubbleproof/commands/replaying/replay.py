@@ -117,6 +117,7 @@ def run_replay(request: ReplayRequest) -> int:
         with torch_needed():
             from bubbleproof.commands.replaying.under_torchrun import run_rank
         return run_rank(request, parent=parent)
+    request.communication.leave_out("ranks that torchrun did not start", "share_gpu")
     _require_backend(request)
     if request.run.backend == BACKEND:
         with torch_needed(), interruptible():

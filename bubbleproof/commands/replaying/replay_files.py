@@ -58,9 +58,10 @@ def answer_lines(report: ReplayReport) -> list[str]:
         first, *others = failures
         return [f"FAIL  {first} ({where})", *others]
     found = {fact.key: fact for fact in report.facts()}
+    first, second = ("gradients", ["losses identical"]) if report.trains else ("losses", [])
     lines = [
-        f"PASS  gradients bit-identical to the reference ({where})",
-        " · ".join(["losses identical", *_numbers(report, found)]),
+        f"PASS  {first} bit-identical to the reference ({where})",
+        " · ".join([*second, *_numbers(report, found)]),
         *_memory(report),
     ]
     if report.steps:
@@ -84,7 +85,8 @@ def _ran(report: ReplayReport) -> str:
 
 def _numbers(report: ReplayReport, found: Mapping[str, Fact]) -> Iterator[str]:
     """The rounding error, and the work, where they were compared."""
-    error = f"error to plain backward {report.max_relative_error:.1e}"
+    what = "backward" if report.trains else "forward"
+    error = f"error to plain {what} {report.max_relative_error:.1e}"
     is_seen = found["gradients.max_relative_error"].verdict != UNDECIDABLE
     yield error if is_seen else f"{error} (decides nothing in {report.rounded_to})"
     if report.counts_work:

@@ -191,6 +191,9 @@ class CommunicationOptions(OptionGroup):
     ] = None
     timeout: Annotated[float, seconds_option("Time the ranks may take (gloo)")] = 60.0
     torchrun: Annotated[bool, Option(help="This process is one rank, started by torchrun.")] = False
+    share_gpu: Annotated[
+        bool, Option(help="Ranks under torchrun may share a GPU over NCCL, from its 2.30 on.")
+    ] = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

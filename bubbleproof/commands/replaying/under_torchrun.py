@@ -38,6 +38,7 @@ from bubbleproof.reference_exec.drivers.nccl_order import (
     agreed_semantics,
     kept_order,
     nccl_here,
+    require_sharing,
 )
 from bubbleproof.reference_exec.drivers.place import ProcessPlace
 from bubbleproof.reference_exec.drivers.torchrun import (
@@ -124,8 +125,13 @@ def _ready(request: ReplayRequest, place: ProcessPlace, asked: RunParts) -> _Rea
         given = read_to_replay(request)
         schedule = given.timed_roughly() if request.run.unsafe else given.timed()
         asked.know(given, schedule)
-        device = open_backend(options.backend, place, request.run.device)
-        order = _order(options, given, asked)
+        device = open_backend(
+            options.backend,
+            place,
+            request.run.device,
+            shares=request.communication.share_gpu,
+        )
+        order = _order(options, given, asked, shares=request.communication.share_gpu)
         ready = prepared(
             known_pipeline(given),
             schedule,
@@ -141,13 +147,20 @@ def _ready(request: ReplayRequest, place: ProcessPlace, asked: RunParts) -> _Rea
     return _Ready(given=given, prepared=ready, device=device, semantics_why=order.why)
 
 
-def _order(options: ReplayOptions, given: ScheduleFile, asked: RunParts) -> KeptOrder:
-    """What the program is verified under; over NCCL what it keeps here, which is told ``asked``."""
+def _order(
+    options: ReplayOptions, given: ScheduleFile, asked: RunParts, *, shares: bool = False
+) -> KeptOrder:
+    """What the program is verified under; over NCCL what it keeps here, which is told ``asked``.
+
+    Raises ``ValueError`` where ranks are to share a GPU (``shares``) and NCCL lets none.
+    """
     chosen = chosen_semantics(options.backend, options.semantics, BACKENDS)
     if options.backend != "nccl":
         return KeptOrder(semantics=chosen, why="")
     here, pipeline = nccl_here(), known_pipeline(given)
     asked.know_nccl(here)
+    if shares:
+        require_sharing(here)
     kept = kept_order(here, ranks=pipeline.num_ranks, replicas=options.data_parallel or 1)
     return agreed_semantics(kept, options.semantics)
 

@@ -20,6 +20,7 @@ from bubbleproof.commands.show import page_of, standstill_of
 from bubbleproof.formats import ScheduleFile, write_table
 from bubbleproof.formats.format_table import written
 from bubbleproof.formats.held_orders import orders_file
+from bubbleproof.report.amounts import Scale, ticks
 from bubbleproof.report.headline import headline
 from bubbleproof.report.page import ComparisonRow, render
 from bubbleproof.report.viewer.schedule_data import Json
@@ -110,7 +111,25 @@ def _content(given: ScheduleFile, drawn: Schedule, stopped: Standstill | None) -
 
 def _measures(given: ScheduleFile, drawn: Schedule) -> list[tuple[str, str]]:
     row = ComparisonRow.of(given.name, given.problem, drawn)
-    return [(name, getattr(row, name)) for name in _MEASURES]
+    return [*((name, getattr(row, name)) for name in _MEASURES), *_of_pipeline(given.pipeline)]
+
+
+def _of_pipeline(pipeline: Pipeline | None) -> list[tuple[str, str]]:
+    """Its caps and the latency of its links, for people; what it has none of is left out."""
+    if pipeline is None:
+        return []
+    told, caps = [], [*dict.fromkeys(pipeline.capacities)]
+    if caps != [None]:
+        shown = pipeline.capacities if len(caps) > 1 else caps
+        scale = Scale.of(pipeline.memory_unit, max(cap or 0 for cap in caps))
+        words = ("-" if cap is None else scale.number(cap) for cap in shown)
+        told.append(("caps", f"{', '.join(words)} {scale.name}"))
+    if pipeline.latency:
+        told.append(("latency", ticks(pipeline.latency, pipeline.unit)))
+    for link in pipeline.links:
+        name = "latency of link {}-{}".format(*link.ranks)
+        told.append((name, ticks(link.latency, pipeline.unit)))
+    return told
 
 
 def asked_schedule(request: ViewRequest, offered: Sequence[OfferedSchedule]) -> ScheduleFile:

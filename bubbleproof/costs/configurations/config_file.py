@@ -17,6 +17,7 @@ from bubbleproof.costs.configurations.configuration import Configuration
 from bubbleproof.costs.configurations.decoder import decoder
 from bubbleproof.costs.configurations.decoder_types import DECODERS
 from bubbleproof.costs.configurations.towers import COMPOSITES
+from bubbleproof.costs.further_layers import layered, named_layers
 from bubbleproof.costs.transformer import Transformer
 from bubbleproof.theory.near_names import did_you_mean
 
@@ -102,8 +103,9 @@ def _made(
     seen = next((keys.table(key) for key in TOWERS if keys.has(key)), None)
     notes = _notes(content)
     if seen is not None and tower is not None:
-        model = model.with_changes(tower=tower(seen, model.hidden))
-        notes += _told_of_tower(content, model)
+        front = tower(seen, keys, model.hidden)
+        model = layered(model, [*front, *named_layers(model)])
+        notes += _told_of_tower(content, seen, front[0][0].tokens)
     elif seen is not None:
         notes.append(f"{seen.within.rstrip('.')}: its tower is not counted, the decoder is")
     parts = [keys, *(each for each in (text, seen) if each is not None and each is not keys)]
@@ -141,14 +143,13 @@ def _text_kind(path: Path, text: Configuration) -> str:
     return found
 
 
-def _told_of_tower(content: Mapping[str, Any], model: Transformer) -> list[str]:
-    tower = model.tower
-    if tower is None or not tower.tokens:
-        return ["vision_config: the weights of its tower are counted, its work is not: how many "
-                "patches a sample has is not told"]  # fmt: skip
-    found = [f"vision_config: the tower has {tower.tokens:,} patches of one image a sample"]
-    if "vision_config" not in content:
-        found.append("vision_config: the file has none, the library's own sizes are taken")
+def _told_of_tower(content: Mapping[str, Any], seen: Configuration, tokens: int) -> list[str]:
+    key = seen.within.rstrip(".")
+    found = [
+        f"{key}: a sample has {tokens:,} tokens in the tower; [model] tower_tokens tells others"
+    ]
+    if key not in content:
+        found.append(f"{key}: the file has none, the library's own sizes are taken")
     return found
 
 
@@ -249,7 +250,7 @@ def _notes(content: Mapping[str, Any]) -> list[str]:
         if content.get(key):
             found.append(
                 f"{key} {content[key]}: modules that predict further tokens are not counted, as "
-                "transformers builds none"
+                f"transformers builds none; [model] mtp = {content[key]} counts them"
             )
     if content.get("quantization_config"):
         found.append("quantization_config: weights are counted as trained, not as stored")

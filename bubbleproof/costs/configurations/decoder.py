@@ -16,9 +16,10 @@ from bubbleproof.costs.configurations.decoder_layers import (
     mixture_layers,
 )
 from bubbleproof.costs.configurations.decoder_types import DECODERS
+from bubbleproof.costs.further_layers import kind_name, layered
 from bubbleproof.costs.layer_extras import layer_extras
 from bubbleproof.costs.layer_operation import LayerOperation
-from bubbleproof.costs.transformer import LayerRun, Transformer
+from bubbleproof.costs.transformer import Transformer
 
 MOST_LAYERS = 10_000
 PLAIN: Fields = {"experts": 0, "experts_per_token": 0, "shared_feed_forward": 0}
@@ -131,6 +132,7 @@ def _extras(layer: Fields, told: Fields) -> tuple[LayerOperation, ...]:
         "kv_heads": layer.get("kv_heads") or heads,
         "width": layer.get("head_width") or layer["hidden"] // heads,
         "experts": layer.get("experts", 0),
+        "statistics": 1 if layer["norm"] == "rms" else 2,
     }
     of_attention = {key: told[key] for key in EXTRAS[:3] if key in told and attends}
     of_experts = {key: told[key] for key in EXTRAS[3:] if key in told and layer.get("experts")}
@@ -162,12 +164,8 @@ def _model(base: Fields, each: Sequence[Fields], name: str) -> Transformer:
     if (dense := _dense_first(runs, common)) is not None:
         return Transformer(**shape, **dense)
     plain = Transformer(**shape)
-    made = []
-    for key, count in runs:
-        model = plain.with_changes(**dict(key))
-        changes = tuple((field, value) for field, value in key if getattr(plain, field) != value)
-        made.append(LayerRun(count=count, kind=_name_of(model), changes=changes))
-    return plain.with_changes(runs=tuple(made))
+    kinds = {key: plain.with_changes(**dict(key)) for key in counts}
+    return layered(plain, [(kinds[key], count, kind_name(kinds[key])) for key, count in runs])
 
 
 def _fixed(one: Fields) -> tuple[tuple[str, Any], ...]:
@@ -183,17 +181,3 @@ def _dense_first(runs: Sequence[tuple[Any, int]], common: Fields) -> Fields | No
     if {**first, **block} != common:
         return None
     return dict(zip(DENSE, (count, first["feed_forward"]), strict=True))
-
-
-def _name_of(kind: Transformer) -> str:
-    """A kind of layer in words: ``window 1,024``, ``mamba, 16 experts``."""
-    if kind.mixer is None:
-        seen = f"window {kind.window:,}" if kind.window else "attention"
-        words = [f"chunk {kind.chunk:,}" if kind.chunk else seen]
-    else:
-        words = ["recurrent"] if kind.mixer else []
-    if kind.experts:
-        words.append(f"{kind.experts} experts")
-    elif kind.feed_forward:
-        words.append("block")
-    return ", ".join(words)

@@ -202,7 +202,7 @@ DECODERS: dict[str, Traits] = {
     "olmoe": llama(**OLMO2),
     "flex_olmo": llama(**OLMO2),
     "minimax_m2": llama(**OLMO2),
-    "cohere": llama(**COHERE, qk_norm=_qk_norm("use_qk_norm", "whole")),
+    "cohere": llama(**COHERE, qk_norm=_qk_norm("use_qk_norm", "each")),
     "cohere2": llama(**COHERE, _rule=rules.every(4, "sliding_window_pattern")),
     "granite": llama(),
     "granitemoe": llama(),

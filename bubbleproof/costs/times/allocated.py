@@ -44,6 +44,7 @@ from bubbleproof.costs.weights import (
 from bubbleproof.theory.pipelines.shapes.layer_cuts import Cut
 
 HALF, FULL = 2, 4  # bytes of a number
+Layered = Sequence[tuple[Transformer, int]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -89,7 +90,10 @@ def allocated(
     for stage in range(at.pipeline):
         is_first, is_last = stage == 0, stage == at.pipeline - 1
         own = [model.between(before[n], cut[n]) for n in range(stage, len(cut), at.pipeline)]
-        kinds = tuple(kind for each in own for kind in each)
+        counts: dict[Transformer, int] = {}
+        for kind, count in (kind for each in own for kind in each):
+            counts[kind] = counts.get(kind, 0) + count
+        kinds = tuple(counts.items())
         weights = sum((layer_weights(kind, at) * count for kind, count in kinds), Weights())
         weights += embedding_weights(model, at) if is_first else Weights()
         weights += head_weights(model, at, is_copied=not is_first) if is_last else Weights()
@@ -98,19 +102,37 @@ def allocated(
         saved = in_flight * each
         if is_first and not runs.sequence_parallel:
             saved += min(in_flight, microbatches) * embedding_saved(model, at)
-        whole = [layer_saved(kind, at, "none") for kind, _ in kinds]
-        again = max(whole, default=0) if at.scope == "full" else 0
-        blocks = [Fraction(0), *(_block(kind, at) for kind, _ in kinds)]
-        blocks = [each + gathered_weights(model, at) for each in blocks]
+        again: Number = 0
+        if at.scope == "full":
+            again = max((layer_saved(kind, at, "none") for kind, _ in kinds), default=0)
+        software, moment = needed_beside(model, kinds, at, runs, has_head=is_last)
         found.append(
             StageBytes(
                 state=state_bytes(weights, at),
-                software=int(placeholders(kinds, at) * runs.placeholders) + runs.workspace,
+                software=software,
                 saved=int(saved + again),
-                moment=int(max(*blocks, _head(model, at, runs) if is_last else 0)),
+                moment=moment,
             )
         )
     return tuple(found)
+
+
+def needed_beside(
+    model: Transformer, kinds: Layered, at: Deployment, runs: Software, *, has_head: bool
+) -> tuple[int, int]:
+    """What a stage of these layers holds for its software, and for a moment at its fullest.
+
+    Parameters
+    ----------
+    kinds
+        Models of one kind of layer, with how many of it the stage has.
+    has_head
+        Whether the head is behind them.
+    """
+    blocks = [_block(kind, at.seen_by(kind)) for kind in dict(kinds)]
+    block = max(blocks, default=0) + gathered_weights(model, at)
+    software = int(placeholders(kinds, at) * runs.placeholders) + runs.workspace
+    return software, int(max(block, _head(model, at, runs) if has_head else 0))
 
 
 def usual_cut(layers: int, stages: int) -> Cut:
@@ -173,7 +195,7 @@ def in_flight_passes(ranks: int, rank: int, microbatches: int, chunks: int = 1) 
     return min((chunks - 1) * ranks + 2 * (ranks - rank - 1) + 1, microbatches * chunks)
 
 
-def placeholders(kinds: Sequence[tuple[Transformer, int]], at: Deployment) -> Number:
+def placeholders(kinds: Layered, at: Deployment) -> Number:
     """Bytes of one gradient of 16 bits for each shape of the layers' linears on a card; of experts
     one stands for all. A router adds to its gradient as other software does."""
     sizes: set[tuple[Number, Fraction]] = set()

@@ -14,6 +14,9 @@ Rows that do not tell their recompute scope share one for all of one node and on
 those of ``Software.scopes`` with which the fit is best. A card that is not told is the one whose
 data sheet is nearest to the rows, of those on which all rows fit as the fit takes them; times alone
 do not tell two cards apart that differ in memory.
+
+Fewer rows than constants, as one iteration of one's own, tell one number: the factor on all that a
+card does (``SCALE``), with which the mean error of the logarithms is 0.
 """
 
 from __future__ import annotations
@@ -44,7 +47,8 @@ FEW_ROWS = 60  # so many rows say as much together as fewer do
 ROWS_PER_CONSTANT = 5  # below it only the constants marked ``few`` are fitted
 NUDGE = 1e-4
 NODE = 8
-HELD = ("factor",)  # what rows of one card and software do not tell apart from its rates
+SCALE = "factor"
+HELD = (SCALE,)  # what rows of one card and software do not tell apart from its rates
 MOST_STEPS = 60
 ENOUGH = 1e-4  # of the cost: a step that gains less is the last
 MOST_DAMPING = 1e8
@@ -108,7 +112,10 @@ def uncalibrated(card: Card) -> Calibration:
 
 
 def calibrate(rows: Sequence[JobRow], card: Card | None = None) -> Calibration:
-    """The best constants for measured rows. Raises ``ValueError`` where rows are too few."""
+    """The best constants for measured rows. Raises ``ValueError`` without rows, and where so few
+    rows do not tell their card."""
+    if not rows:
+        raise ValueError("rows must be at least one, got none that can be used")
     if card is not None:
         return calibrated(rows, card, scope_pairs(rows, card))
     found: dict[int, Calibration] = {}  # by how many rows fit, the nearest card of each
@@ -202,10 +209,7 @@ def _fit(
 ) -> tuple[float, Calibration]:
     names = _told(rows, begun)
     if len(rows) < len(names):
-        raise ValueError(
-            f"rows must be at least as many as constants to fit ({len(names)}), got {len(rows)}; "
-            f"give {len(names) - len(rows)} more"
-        )
+        return _scaled(rows, begun)
     fit = Fit(rows, begun, names)
     told = (near or begun).constants
     logs, cost = fit.run(np.array([np.log(told[name] / begun.constants[name]) for name in names]))
@@ -214,6 +218,18 @@ def _fit(
         name: round(value * factors.get(name, 1.0), 6) for name, value in begun.constants.items()
     }
     return cost, replace(begun, constants=found, fitted=names)
+
+
+def _scaled(rows: Sequence[JobRow], begun: Calibration) -> tuple[float, Calibration]:
+    """The one factor that few rows tell."""
+    fit, logs = Fit(rows, begun, (SCALE,)), np.zeros(1)
+    for _ in range(MOST_STEPS):
+        off = float(fit.errors(logs).mean())
+        logs = logs - off
+        if abs(off) < NUDGE * NUDGE:
+            break
+    found = {**begun.constants, SCALE: round(begun.constants[SCALE] * float(np.exp(logs[0])), 6)}
+    return fit.cost(logs), replace(begun, constants=found, fitted=(SCALE,))
 
 
 def _told(rows: Sequence[JobRow], begun: Calibration) -> tuple[str, ...]:

@@ -72,10 +72,16 @@ NAMES = tuple(STARTS)
 def starts(card: Card, runs: Software | None = None) -> dict[str, float]:
     """Every constant where its fit starts, of a card and of the software that runs on it."""
     found = sheet_starts(card, runs)
-    of = {"all", card.name.partition("-")[0], *(() if runs is None else (runs.name, runs.like))}
-    for name, whose, factor in _published():
-        found[name] *= factor if whose in of else 1.0
+    for name, _, factor in published_factors(card, runs):
+        found[name] *= factor
     return found
+
+
+def published_factors(card: Card, runs: Software | None = None) -> list[tuple[str, str, float]]:
+    """What was fitted to published rows of a card and software: the constant, what its factor is
+    of, and the factor."""
+    of = {"all", card.name.partition("-")[0], *(() if runs is None else (runs.name, runs.like))}
+    return [each for each in _published() if each[1] in of]
 
 
 def sheet_starts(card: Card, runs: Software | None = None) -> dict[str, float]:

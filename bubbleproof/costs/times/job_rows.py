@@ -23,7 +23,8 @@ where the cards tell it.
 
 ``iteration_ms`` is read where rows are to be fitted or judged, and nowhere else; where it is empty
 or not there, ``seconds`` or ``tokens_per_second`` of a card. Rows that tell more than one, or
-``tflops`` of a card as well, must agree within 20 %. Any other column is passed over.
+``tflops`` of a card as well (by the model's products, and those of a pass that recomputes), must
+agree within 20 %. Any other column is passed over.
 
 The rows of one (gpus, global_batch, model, layers) are alternatives for the same *job*.
 """
@@ -373,9 +374,12 @@ def _require_batch(where: str, row: JobRow) -> None:
 
 
 def _require_tflops(where: str, row: JobRow, told: float) -> None:
-    """Whatever counts: half of the attention's square or all of it, three passes or four."""
+    """Whatever counts: half of the attention's square or all of it, and the pass that recomputes,
+    where one may."""
+    scopes = (row.at.scope,) if row.tells_scope else row.runs.scopes
+    passes = 1 if set(scopes) == {"none"} else 4 / 3
     least = model_tflops(row, row.measured_ms, whole=False) / AGREE
-    most = 4 / 3 * model_tflops(row, row.measured_ms, whole=True) * AGREE
+    most = passes * model_tflops(row, row.measured_ms, whole=True) * AGREE
     if not least <= told <= most:
         raise ValueError(
             f"{where}: tflops must agree with the measured time within 20 %, which are "

@@ -147,7 +147,8 @@ def gather(work: MicrobatchWork, c: Constants) -> Floats:
     part = np.where((t > 2) & (t <= 4), c["group_4"], part)
     rate = np.where(work.spans_nodes > 0, c["network_group"], c["group"] * part)
     moved = (t - 1) / t * work.hidden
-    return np.asarray(np.log2(t) * c["collective"] * US + moved / (rate * GIGA))
+    start = work.starts * np.log2(t) * c["collective"] * US
+    return np.asarray(start + moved / (rate * GIGA))
 
 
 def together(card: Floats, host: Floats, wait: Floats, work: MicrobatchWork) -> Floats:

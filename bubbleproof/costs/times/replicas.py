@@ -99,7 +99,8 @@ def replicas(weights: Weights, at: Deployment, runs: Software, cards_per_node: i
     }
     numbers: dict[str, float] = {}
     for name, (size, is_shared) in moved.items():
-        inside, out = _moved(weights, at, cards_per_node, shared if is_shared else at.replicas)
+        these = weights.gathered if name == "gather" else weights
+        inside, out = _moved(these, at, cards_per_node, shared if is_shared else at.replicas)
         numbers |= {f"in_{name}": size * inside, f"out_{name}": size * out}
     if zero > 1 and shared < at.replicas:  # what groups of shards reduce among them
         inside, out = _moved(weights, at, cards_per_node, at.replicas // shared, at.tensor * shared)

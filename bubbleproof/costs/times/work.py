@@ -16,8 +16,9 @@ elements
     bytes of norms, residual sums, activations: a number of passes over the stream, which
     is 1 / t of it with sequence parallelism alone, and 2 T (7 k f + 4 (q + k + v)) / t.
 collectives of a tensor group
-    4 gathers or scatters of the stream in a forward, 6 in a backward (4 without sequence
-    parallelism); those of a mixture's block only where experts are cut or one is shared.
+    4 gathers or scatters of the stream in a forward, 6 in a backward; without sequence parallelism
+    4, in pairs: an all-reduce is both, and starts once. Those of a mixture's block only where
+    experts are cut or one is shared.
 context
     keys and values go round a ring, (c - 1) times; in a backward twice as much.
 experts
@@ -40,6 +41,7 @@ from numpy.typing import NDArray
 from bubbleproof.costs.deployment import Deployment
 from bubbleproof.costs.flops import operation_flops
 from bubbleproof.costs.operations import LayerOperation, layer_operations
+from bubbleproof.costs.recompute_scopes import made_again
 from bubbleproof.costs.saved_bytes import message_bytes
 from bubbleproof.costs.times.software import Software
 from bubbleproof.costs.transformer import Transformer
@@ -79,7 +81,8 @@ class MicrobatchWork:
     FLOPs; ``scores`` bytes of plain attention's scores, ``softmax`` what a softmax of several
     kernels moves more. ``stream`` bytes of one pass over the residual stream, ``inner`` those of
     all passes over what is inside a layer's blocks. ``again_...`` as in ``AGAIN``.
-    ``gathers`` of ``hidden`` bytes in a forward, and more in a backward (``gathers_back``).
+    ``gathers`` of ``hidden`` bytes in a forward, and more in a backward (``gathers_back``); so
+    many collectives each of them ``starts``.
     ``ring`` bytes of keys and values, ``ring_out`` those that leave a node; ``sent``
     and ``sent_out`` those of a token's copies one way. ``copied`` bytes in a forward.
     ``host``: its time over that of a layer without experts, where ``mixed``.
@@ -107,6 +110,7 @@ class MicrobatchWork:
     spans_nodes: Floats
     gathers: Floats
     gathers_back: Floats
+    starts: Floats
     ring: Floats
     ring_out: Floats
     ring_steps: Floats
@@ -143,14 +147,12 @@ def work(model: Transformer, at: Deployment, runs: Software, cards_per_node: int
     blocks = model.active * model.feed_forward + model.shared_feed_forward
     heads = model.query_width + model.kv_width + model.value_width
     inner = ELEMENT * tokens * (OF_BLOCK * blocks + OF_HEADS * heads) / at.tensor
-    again = AGAIN[at.scope]
+    again = AGAIN.get(at.scope) or _again(model, at)
     words = runs.words(model.vocabulary, at.tensor)
     scattered = is_scattered(at, runs, cards_per_node)
     return MicrobatchWork(
         **_columns(
-            **_products(model, at, runs),
-            **_attention(model, at, runs),
-            **_sent(model, at, runs, cards_per_node),
+            **_of_any_scope(model, at.with_changes(scope="none"), runs, cards_per_node),
             stream=hidden * divided,
             inner=float(inner),
             again_products=again[0],
@@ -171,6 +173,31 @@ def work(model: Transformer, at: Deployment, runs: Software, cards_per_node: int
             overlaps=float(runs.overlaps),
         )
     )
+
+
+@lru_cache(maxsize=1024)
+def _of_any_scope(
+    model: Transformer, at: Deployment, runs: Software, cards_per_node: int
+) -> dict[str, float]:
+    """What is computed and sent whatever is recomputed."""
+    products, attention = _products(model, at, runs), _attention(model, at, runs)
+    return {**products, **attention, **_sent(model, at, runs, cards_per_node)}
+
+
+def _again(model: Transformer, at: Deployment) -> tuple[float, ...]:
+    """The same of modules: of products by FLOPs, of elements by the numbers that are made."""
+    names, others = (
+        made_again(model, at.scope),
+        [o for o in layer_operations(model) if not o.scores],
+    )
+    products = {o.name: operation_flops(o, model, at).forward for o in others if o.weights}
+    elements = {o.name: o.kept for o in others if not o.weights}
+    shares = [
+        float(sum(size for name, size in each.items() if name in names))
+        / float(sum(each.values()) or 1)
+        for each in (products, elements)
+    ]
+    return shares[0], float("attention" in names), shares[1]
 
 
 def _columns(**numbers: float) -> dict[str, Floats]:
@@ -318,6 +345,7 @@ def _sent(
         "copied": float(permuted + 2 * ELEMENT * tokens / at.tensor * latent),
         "gathers": gathers,
         "gathers_back": gathers * (1.5 if at.sequence_parallel else 1),
+        "starts": 1.0 if at.sequence_parallel else 0.5,
     }
 
 

@@ -28,6 +28,7 @@ from bubbleproof.costs.configurations.config_file import (
     is_configuration,
     read_configuration,
 )
+from bubbleproof.costs.times.calibration import Calibration
 from bubbleproof.costs.times.card_files import cards
 from bubbleproof.costs.times.cards import Card
 from bubbleproof.costs.times.constants import starts
@@ -85,7 +86,7 @@ class ClusterFile:
     ``plan`` has them as they are told, ``shapes`` as they are read; ``text`` is all of the file.
     ``opened`` is what a file leaves open that lists nothing, or names a framework, and what that
     runs of what is listed; None where all is as it is listed. ``own`` is a configuration to try
-    beside all that.
+    beside all that. ``notes`` say what a configuration of transformers means that no cost counts.
     """
 
     name: str
@@ -99,11 +100,18 @@ class ClusterFile:
     text: str = ""
     opened: OpenChoices | None = None
     own: OwnConfiguration | None = None
+    notes: tuple[str, ...] = ()
 
     @property
     def is_open(self) -> bool:
         """Whether it lists nothing, or names a framework."""
         return self.opened is not None
+
+    @property
+    def cluster_keys(self) -> Mapping[str, object]:
+        """What its table ``[cluster]`` tells."""
+        told = parse_toml(self.text)["cluster"]
+        return told if isinstance(told, Mapping) else {}
 
     @property
     def orders(self) -> tuple[str, ...]:
@@ -208,18 +216,15 @@ def read_cluster_file(path: FilePath) -> ClusterFile:
         return cluster_file_of_text(read_text(path, limit=MEBIBYTE), name=Path(path).stem)
 
 
-def cluster_file_of_text(
-    text: str, *, name: str, framework: str | None = None, **changed: object
-) -> ClusterFile:
+def cluster_file_of_text(text: str, *, name: str, framework: str | None = None) -> ClusterFile:
     """What such a file of this text says; ``name`` is for one that states none.
 
-    A ``framework`` takes the place of the one that an open file plans for, ``changed`` tables
-    that of its own.
+    A ``framework`` takes the place of the one that an open file plans for.
 
     Raises ``UnusableInput`` as ``read_cluster_file`` does.
     """
     units = MeasuredUnits("s", "bytes")
-    layout = validate_measured(ClusterFileLayout, {**parse_toml(text), **changed}, units)
+    layout = validate_measured(ClusterFileLayout, parse_toml(text), units)
     model, sequence = model_of(layout.model)
     is_open = "plan" not in layout.model_fields_set or layout.plan.framework is not None
     is_named = layout.cluster.framework in {name for each in FRAMEWORKS for name in each.names}
@@ -276,7 +281,12 @@ def cluster_file_of_text(
         memory=layout.solve.memory,
         text=text,
         opened=opened,
+        notes=_notes(layout.model.config),
     )
+
+
+def _notes(config: str | None) -> tuple[str, ...]:
+    return () if config is None else read_configuration(config).notes
 
 
 def _open_software(layout: ClusterPlanLayout) -> str:
@@ -309,6 +319,14 @@ def cluster_of(layout: ClusterLayout, software: str | None) -> Cluster:
         )
         efficiency = layout.efficiency
         return found if efficiency is None else with_efficiency(found, float(efficiency))
+
+
+def hardware_of(file: ClusterFile) -> Calibration | None:
+    """The card and the constants that a file takes; None where it tells a card by numbers alone."""
+    told = file.cluster_keys
+    if "hardware" in told:
+        return read_hardware(str(told["hardware"]), "cluster.hardware")
+    return known_hardware(str(told["card"]), "cluster.card") if "card" in told else None
 
 
 def _usual(layout: ClusterLayout) -> str:

@@ -2,22 +2,24 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from dataclasses import fields
-from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
 from bubbleproof.costs import Transformer
 from bubbleproof.costs.configurations.config_file import is_configuration
 from bubbleproof.costs.layer_operation import LayerOperation
-from bubbleproof.costs.transformer import Tower
 from bubbleproof.formats.layouts.cluster_layout import ClusterLayout
+from bubbleproof.formats.toml_text import toml_text
 
 
 def job_text(
-    model: Transformer | str, cluster: ClusterLayout, samples: int, sequence: int | None
+    model: Transformer | str,
+    cluster: ClusterLayout,
+    samples: int,
+    sequence: int | None,
+    framework: str | None = None,
 ) -> str:
     """The text of the file, with all deployments open that the framework runs.
 
@@ -27,6 +29,8 @@ def job_text(
         A published one by its name, a configuration (``hf:config.json``), or a shape.
     samples, sequence
         Of one training step, and the tokens of each; None: the model's longest.
+    framework
+        What trains it; None: the one that a file without a table ``[plan]`` is planned for.
     """
     named = model if isinstance(model, str) else model.name or "model"
     named = named if not is_configuration(named) else Path(named).stem
@@ -35,12 +39,9 @@ def job_text(
         "model": _named(model) if isinstance(model, str) else _shape(model),
         "cluster": cluster.model_dump(exclude_unset=True, exclude_none=True),
         "batch": batch,
+        **({} if framework is None else {"plan": {"framework": framework}}),
     }
-    name = f"{named}-{cluster.cards}x{cluster.card or 'cards'}"
-    lines = [f"name = {json.dumps(name)}"]
-    for table, content in tables.items():
-        lines += ["", f"[{table}]", *(f"{key} = {_told(value)}" for key, value in content.items())]
-    return "\n".join(lines) + "\n"
+    return toml_text({"name": f"{named}-{cluster.cards}x{cluster.card or 'cards'}", **tables})
 
 
 def _named(model: str) -> dict[str, object]:
@@ -49,19 +50,16 @@ def _named(model: str) -> dict[str, object]:
 
 def _shape(model: Transformer) -> dict[str, object]:
     """The fields that are not as a model has them anyway; its layers by pattern and kinds."""
-    found = {"family": "general", **_written(_changed(model, ("runs", "tower")))}
+    found = {"family": "general", **_written(_changed(model, ("runs",)))}
     kinds = dict.fromkeys(run.changes for run in model.runs)
     names = {changes: f"kind-{number}" for number, changes in enumerate(kinds)}
     if model.runs:
         found["pattern"] = [" ".join(f"{names[run.changes]}*{run.count}" for run in model.runs)]
         found["kinds"] = {name: _written(dict(changes)) for changes, name in names.items()}
-    if model.tower is not None:
-        rest = _changed(model.tower, ("layers",))
-        found["tower"] = {"layers": _shape(model.tower.layers), **rest}
     return found
 
 
-def _changed(thing: Transformer | Tower | LayerOperation, but: tuple[str, ...]) -> dict[str, Any]:
+def _changed(thing: Transformer | LayerOperation, but: tuple[str, ...]) -> dict[str, Any]:
     """The fields whose values are not those that they have where nothing is told."""
     told = {each.name: getattr(thing, each.name) for each in fields(thing) if each.name not in but}
     return {
@@ -81,14 +79,3 @@ def _written(told: dict[str, Any]) -> dict[str, object]:
         listed = [_changed(each, ()) for each in mixer or ()]
         found["mixer"] = "attention" if mixer is None else listed or "none"
     return found
-
-
-def _told(value: object) -> str:
-    """A value in TOML."""
-    if isinstance(value, Fraction):
-        return str(value.numerator) if value.denominator == 1 else f'"{value}"'
-    if isinstance(value, dict):
-        return f"{{ {', '.join(f'{key} = {_told(each)}' for key, each in value.items())} }}"
-    if isinstance(value, list | tuple):
-        return f"[{', '.join(map(_told, value))}]"
-    return json.dumps(value)

@@ -27,10 +27,16 @@
     kinds.scan = { mixer = "mamba-2", state = { inner = 8192, state = 128, kernel = 4,
         heads = 128, groups = 8 } }
 
+    [model]
+    config = "config.json"
+    mtp = 1                      # modules for further tokens, trained with the model
+    frozen = "tower"             # or so many first layers: what is not trained
+    tower_tokens = 4096          # of a sample in its tower
+
 The keys are the fields of ``costs.transformer.Transformer`` and the features of
 ``costs.layer_extras``; what is not told of a kind is as in the model. ``state`` has the sizes of
-the mixer (``costs.state_space``). ``extras``, and ``mixer`` in another form, are operations as
-``costs.layer_operation`` has them.
+the mixer (``costs.state_space``). A kind of ``tokens`` of its own is of a tower in front.
+``extras``, and ``mixer`` in another form, are operations as ``costs.layer_operation`` has them.
 """
 
 from __future__ import annotations
@@ -43,10 +49,12 @@ from pydantic import ConfigDict, Field, create_model
 
 from bubbleproof.costs import FAMILIES, Transformer, known_model, transformer
 from bubbleproof.costs.configurations.config_file import ConfiguredModel, read_configuration
-from bubbleproof.costs.layer_extras import layer_extras
+from bubbleproof.costs.further_layers import with_frozen, with_modules, with_patches
+from bubbleproof.costs.layer_extras import QueryNorm, layer_extras
 from bubbleproof.costs.layer_operation import LayerOperation
+from bubbleproof.costs.operations import norm_statistics
 from bubbleproof.costs.state_space import delta_net, mamba, mamba_2
-from bubbleproof.costs.transformer import LayerRun, Tower
+from bubbleproof.costs.transformer import LayerRun
 from bubbleproof.formats.errors import UnusableInput, about, values_at
 from bubbleproof.formats.files import MEBIBYTE, FilePath, read_text
 from bubbleproof.formats.layouts.derived_layout import form_of, layout_of
@@ -73,7 +81,7 @@ class NamedModelLayout(Layout):
     """Tokens of a sample."""
 
 
-_OF_KINDS = ("name", "extras", "mixer", "runs", "tower")
+_OF_KINDS = ("name", "extras", "mixer", "runs")
 _SHAPE: dict[str, Any] = {
     name: (form_of(hint) | None, None)
     for name, hint in declared(Transformer).items()
@@ -84,7 +92,7 @@ _SHAPE: dict[str, Any] = {
 class FeaturesLayout(Layout):
     """What the layers of a model, or those of a kind, have more; see ``costs.layer_extras``."""
 
-    qk_norm: Literal["none", "plain", "head", "whole"] | None = None
+    qk_norm: QueryNorm | None = None
     sinks: bool | None = None
     output_gate: bool | None = None
     shared_gate: bool | None = None
@@ -115,26 +123,21 @@ class ModelLayout(_MODEL):  # type: ignore[misc, valid-type]  # made from Transf
     """Its layers, of kinds."""
     kinds: dict[str, KindLayout] | None = None
     """What the layers of each kind have other than the model."""
-    tower: TowerLayout | None = None
-    """Layers in front."""
-
-
-class TowerLayout(Layout):
-    """Layers in front of a model; see ``costs.transformer``."""
-
-    layers: ModelLayout
-    """Their shape."""
-    weights: Count | Literal[0] = 0
-    """Those before and behind the layers."""
-    tokens: Count | Literal[0] = 0
-    """Tokens of a sample in them."""
+    mtp: Count | None = None
+    """Modules for further tokens behind the last layer; without, none are trained."""
+    frozen: Count | Literal["tower", "all"] | None = None
+    """What is not trained: a tower in front, so many first layers and the embedding, or all but the
+    head."""
+    tower_tokens: Count | None = None
+    """Tokens of a sample in its tower."""
 
 
 def model_of(layout: ModelLayout) -> tuple[Transformer, int]:
     """The model of a table, and the tokens of a sample. Raises ``UnusableInput``."""
-    told = layout.model_dump(exclude_none=True, exclude={"tower"})
+    told = layout.model_dump(exclude_none=True)
     pattern, kinds = told.pop("pattern", None), told.pop("kinds", {})
     features = {key: told.pop(key) for key in FeaturesLayout.model_fields if key in told}
+    more = {key: told.pop(key) for key in FURTHER if told.get(key, "all") != "all"}
     model, sequence = _plain(told)
     with values_at("model"):
         model = _with_features(model, features, "")
@@ -142,11 +145,12 @@ def model_of(layout: ModelLayout) -> tuple[Transformer, int]:
             raise ValueError("kinds need pattern, which tells how many there are of each")
         if pattern is not None:
             model = model.with_changes(runs=tuple(_runs(model, pattern, kinds, features)))
-    if (given := layout.tower) is not None:
-        layers, _ = model_of(given.layers)
-        tower = Tower(layers=layers, weights=given.weights, tokens=given.tokens)
-        model = model.with_changes(tower=tower)
+        for key, value in more.items():
+            model = FURTHER[key](model, value)
     return model, sequence
+
+
+FURTHER: dict[str, Any] = {"tower_tokens": with_patches, "mtp": with_modules, "frozen": with_frozen}
 
 
 def _plain(told: dict[str, Any]) -> tuple[Transformer, int]:
@@ -195,6 +199,7 @@ def _with_features(model: Transformer, features: dict[str, Any], where: str) -> 
     elif told:
         shape = {"hidden": model.hidden, "heads": model.heads, "kv_heads": model.kv_heads}
         shape |= {"width": model.head_width + model.rope_width, "experts": model.experts}
+        shape["statistics"] = norm_statistics(model)
         changes["extras"] = layer_extras(shape, **told)
     return model.with_changes(**changes) if changes else model
 

@@ -16,11 +16,10 @@ from bubbleproof.formats.coq.coq_words import (
     edge_text,
     event_text,
     homes_of,
-    lines_text,
     list_text,
-    stores_text,
     task_text,
 )
+from bubbleproof.formats.coq.pipeline_words import task_names
 from bubbleproof.theory.model.actions import NONE
 from bubbleproof.theory.model.problem import Problem
 from bubbleproof.theory.pipelines.allowed import RECOMPUTE, AllowedChoices
@@ -49,6 +48,7 @@ class ChoiceWords:
         self.base = pipeline.problem()
         self.case = Case(pipeline=pipeline, allowed=allowed)
         self.tasks, self.resources = dict[str, int](), dict[str, int]()
+        self.names = list[str]()
         self.stores = {store.name: at for at, store in enumerate(self.base.stores)}
         self.taken_in(self.base)
         # of each sample the problem with each answer to its question alone
@@ -71,6 +71,8 @@ class ChoiceWords:
         for store in problem.stores:
             self.stores.setdefault(store.name, len(self.stores))
         labels = [problem.label(task) for task in range(problem.num_tasks)]
+        named = zip(labels, task_names(problem), strict=True)
+        self.names += [name for label, name in named if label not in self.tasks]
         return [self.tasks.setdefault(label, len(self.tasks)) for label in labels]
 
     def renamed(self, text: str, problem: Problem) -> str:
@@ -132,10 +134,10 @@ class ChoiceWords:
             event = event_text((self.tasks[task], at_end, delta))
             yield f"({self.stores[store]}%nat, {event})"
 
-    def all_stores(self) -> str:
-        """The stores of the problem without choices, and those that choices bring, all empty."""
-        texts = [*stores_text(self.base)]
-        return lines_text(texts + ["unlimited"] * (len(self.stores) - len(texts)))
+    @property
+    def num_more_stores(self) -> int:
+        """How many stores choices bring, all empty and without a limit."""
+        return len(self.stores) - len(self.base.stores)
 
     def pools_of(self, relaxed: Problem) -> list[list[int]]:
         """Of each store of a case's problem those that it is; none where it says nothing."""

@@ -19,9 +19,15 @@ from bubbleproof.formats.coq.coq_words import (
     edge_text,
     lines_text,
     list_text,
-    own_edges,
+    stores_text,
     table_text,
     task_text,
+)
+from bubbleproof.formats.coq.pipeline_words import (
+    named,
+    names_text,
+    pipeline_edges,
+    pipeline_theorem,
 )
 from bubbleproof.theory.model.measures import measure
 from bubbleproof.theory.model.problem import Problem
@@ -31,7 +37,7 @@ from bubbleproof.theory.pipelines.pipeline import Pipeline
 from bubbleproof.verify.candidates.cases import Cases
 from bubbleproof.verify.certificates.certificate_rule import Certificate
 
-_TEXT = """(* The makespan of the schedule is {value}, and of none of its choices below {bound}.
+_HEAD = """(* The makespan of the schedule is {value}, and of none of its choices below {bound}.
    {tasks} tasks without choices, {questions} questions; {shown}. Made by bubbleproof; it is
    checked by
        make proofs && coqc -Q build/proofs Bubbleproof FILE.v *)
@@ -39,8 +45,12 @@ _TEXT = """(* The makespan of the schedule is {value}, and of none of its choice
 Require Import ZArith List Bool.
 From Bubbleproof Require Import Definitions Stores Instances OneMachine PricePayments Prices Groups
   Lifecycles OneStore Volume Facts Absurd Trail Shown Relaxation Cases.
+From Bubbleproof Require Given.
 Import ListNotations.
 Open Scope Z_scope.
+
+"""
+_SCHEDULE = """{names}
 
 Definition own_tasks : table := [
   {table}].
@@ -48,8 +58,11 @@ Definition own_tasks : table := [
 Definition own_edges : list (edge positive) := [
   {edges}].
 
-Definition own_stores : list (store positive) := [
+Definition stores : list (store positive) := [
   {stores}].
+{given}
+(* Those that choices bring have no limit. *)
+Definition own_stores := stores ++ repeat unlimited {more_stores}.
 
 Definition questions : list question := [
   {asked}].
@@ -63,9 +76,6 @@ Definition chosen_stores := with_stores own_stores (map adds chosen).
 Definition rows : schedule positive := [
   {rows}].
 
-Definition proofs : list case_proof := [
-  {proofs}].
-
 Theorem schedule_answers : answered questions chosen.
 Proof. apply (picked_is_answered {picked}). vm_cast_no_check (eq_refl (Some chosen)). Qed.
 
@@ -77,6 +87,10 @@ Proof. apply check_memory_iff. vm_cast_no_check (eq_refl true). Qed.
 
 Theorem schedule_takes : spans (fun r => r <? {ranks}) chosen_problem rows {first} {last}.
 Proof. apply check_spans_iff. vm_cast_no_check (eq_refl true). Qed.
+"""
+_BOUND = """
+Definition proofs : list case_proof := [
+  {proofs}].
 
 Theorem no_choice_is_faster : forall ws, answered questions ws -> let added := map adds ws in
   let problem := instance (with_tasks own_tasks added) (with_edges own_edges added) in
@@ -90,8 +104,8 @@ Proof.
   vm_cast_no_check (eq_refl true).
 Qed.
 
-Definition every_theorem := (schedule_answers, schedule_is_valid, schedule_keeps_memory,
-  schedule_takes, no_choice_is_faster).
+Definition every_theorem := (problem_is_of_the_pipeline, schedule_answers, schedule_is_valid,
+  schedule_keeps_memory, schedule_takes, no_choice_is_faster).
 Print Assumptions every_theorem.
 """
 
@@ -117,33 +131,52 @@ def choices_theorem(
     Raises
     ------
     ValueError
-        For what ``proofs/`` has no words for: other objectives, other certificates, slices, hosts
-        of limited memory, or a problem that is not the one of an answer to all questions.
+        For what ``proofs/`` has no words for: a choice made that ``Given.v`` does not know, other
+        objectives, other certificates, slices, hosts of limited memory, or a problem that is not
+        the one of an answer to all questions.
     """
     if proof.objective != "makespan" or pipeline.num_slices > 1:
         raise ValueError("--coq writes choices of whole microbatches, and bounds of the makespan")
     words = ChoiceWords(pipeline, allowed)
-    picked = list_text(f"{place}%nat" for place in _answers(words, problem))
-    makespan = measure(problem, schedule).makespan
-    first = int(schedule.start[schedule.program.resource < problem.num_ranks].min())
+    said = chosen_text(words, problem, schedule)
     shown = (proof,) if not isinstance(proof, Cases) else proof.proofs
-    return _TEXT.format(
-        value=makespan,
+    head = _HEAD.format(
+        value=measure(problem, schedule).makespan,
         bound=proof.bound,
         tasks=words.base.num_tasks,
         questions=len(words.problems),
         shown=f"{sum(one is not None for one in shown)} certificates",
+    )
+    bound = _BOUND.format(
+        proofs=lines_text([*cases_text(words, shown)]), ranks=problem.num_ranks, bound=proof.bound
+    )
+    return head + said + named(bound, words.names)
+
+
+def chosen_text(words: ChoiceWords, problem: Problem, schedule: Schedule) -> str:
+    """The pipeline, its questions, and that the schedule is one of a choice and takes so long.
+
+    Raises ``ValueError`` for a pipeline that ``Given.v`` does not know, and for a problem that is
+    not the one of an answer to all questions.
+    """
+    given = pipeline_theorem(words.pipeline, tasks="own_tasks", stores="stores")
+    picked = list_text(f"{place}%nat" for place in _answers(words, problem))
+    first = int(schedule.start[schedule.program.resource < problem.num_ranks].min())
+    text = _SCHEDULE.format(
+        names="{names}",
         table=lines_text([*table_text(words.base)]),
-        edges=lines_text([*map(edge_text, own_edges(words.base))]),
-        stores=words.all_stores(),
+        edges=lines_text([*map(edge_text, pipeline_edges(words.base, words.pipeline))]),
+        stores=lines_text([*stores_text(words.base)]),
+        given=given,
+        more_stores=f"{words.num_more_stores}%nat",
         asked=words.questions_text(),
         picked=picked,
         rows=lines_text([*_rows(words, problem, schedule)]),
-        proofs=lines_text([*_proofs(words, shown)]),
         ranks=problem.num_ranks,
         first=first,
-        last=first + makespan,
+        last=first + measure(problem, schedule).makespan,
     )
+    return named(text, words.names).replace("{names}", names_text(words.names))
 
 
 def _answers(words: ChoiceWords, problem: Problem) -> Iterator[int]:
@@ -171,7 +204,7 @@ def _rows(words: ChoiceWords, problem: Problem, schedule: Schedule) -> Iterator[
         yield f"Row positive {number} {task_text(here[task])} ({start})"
 
 
-def _proofs(words: ChoiceWords, shown: tuple[Certificate | None, ...]) -> Iterator[str]:
+def cases_text(words: ChoiceWords, shown: tuple[Certificate | None, ...]) -> Iterator[str]:
     """The certificates as a case comes before its parts; None where these are proved instead."""
     waiting = [words.case]
     for certificate in shown:

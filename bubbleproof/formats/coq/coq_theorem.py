@@ -3,6 +3,8 @@
 ``coq_theorem`` writes a problem out as a table of tasks and lists of edges, a schedule as its rows,
 and a certificate; in the words of ``proofs/Definitions.v``. ``coqc`` accepts it where
 
+- the problem is that of the pipeline, where there is one: Coq derives it from the pipeline's
+  numbers (``pipeline_words``), and tasks go by their names;
 - ``check`` accepts the rows: they keep rules 1 to 4; and their makespan, or their ``span_idle``
   (``proofs/SpanIdle.v``), is what is said;
 - ``check_memory`` of ``proofs/Stores.v`` accepts them: they keep rule 5, at every moment;
@@ -36,11 +38,19 @@ from bubbleproof.formats.coq.coq_words import (
     table_text,
 )
 from bubbleproof.formats.coq.free_edges import groups_text, lives_text
+from bubbleproof.formats.coq.pipeline_words import (
+    named,
+    names_text,
+    pipeline_edges,
+    pipeline_theorem,
+    task_names,
+)
 from bubbleproof.formats.coq.price_list import prices_text
 from bubbleproof.formats.coq.window_words import WindowWords
 from bubbleproof.theory.model.measures import measure
 from bubbleproof.theory.model.problem import Problem
 from bubbleproof.theory.model.schedule import Schedule
+from bubbleproof.theory.pipelines.pipeline import Pipeline
 from bubbleproof.verify.certificates.certificate import Drup
 from bubbleproof.verify.certificates.certificate_rule import Certificate
 from bubbleproof.verify.certificates.microbatch_windows import MicrobatchWindows
@@ -56,8 +66,11 @@ _HEAD = """(* The {objective} of the schedule is {value}, and of none of its pro
 
 Require Import ZArith List Bool.
 From Bubbleproof Require Import {files}.
+From Bubbleproof Require Given.
 Import ListNotations.
 Open Scope Z_scope.
+
+{names}
 
 Definition all_tasks : table := [
   {table}].
@@ -70,7 +83,7 @@ Definition rows : schedule positive := [
 
 Definition stores : list (store positive) := [
   {stores}].
-
+{pipeline}
 Theorem schedule_is_valid : valid positive (instance all_tasks own_edges) rows.
 Proof. apply (check_sound positive Pos.eq_dec). vm_cast_no_check (eq_refl true). Qed.
 
@@ -144,7 +157,12 @@ class CoqClaim:
     given: str
 
 
-def coq_theorem(problem: Problem, schedule: Schedule, certificate: Certificate) -> str:
+def coq_theorem(
+    problem: Problem,
+    schedule: Schedule,
+    certificate: Certificate,
+    pipeline: Pipeline | None = None,
+) -> str:
     """The theorem that the schedule is valid, what its objective is, and that the bound is one.
 
     Parameters
@@ -154,18 +172,23 @@ def coq_theorem(problem: Problem, schedule: Schedule, certificate: Certificate) 
     certificate
         A ``OneMachine`` or ``OneStore`` of either objective, a ``TickPrices``, a ``Volume``, a
         ``MicrobatchWindows``, or a ``Drup`` of the makespan.
+    pipeline
+        That of the problem; None for a problem that is written as tasks.
 
     Raises
     ------
     ValueError
-        For what ``proofs/`` has no words for: edges in a cycle, tasks beyond ``MOST_TASKS``, some
-        proofs by propagation (``trail_words``).
+        For a pipeline with a choice that ``proofs/Given.v`` does not know, and for what ``proofs/``
+        has no words for: edges in a cycle, tasks beyond ``MOST_TASKS``, some proofs by propagation
+        (``trail_words``).
     """
     if problem.num_tasks > MOST_TASKS:
         raise ValueError(f"--coq writes at most {MOST_TASKS} tasks, got {problem.num_tasks}")
     claim = _claim(problem, certificate)
     measured = measure(problem, schedule)
     values = {"makespan": measured.makespan, "span_idle": measured.span_idle}
+    names = task_names(problem)
+    edges = own_edges(problem) if pipeline is None else pipeline_edges(problem, pipeline)
     head = _HEAD.format(
         objective=certificate.objective,
         value=values[certificate.objective],
@@ -174,9 +197,13 @@ def coq_theorem(problem: Problem, schedule: Schedule, certificate: Certificate) 
         edges=claim.edges,
         files=claim.files,
         table=lines_text([*table_text(problem)]),
-        own_edges=lines_text([*map(edge_text, own_edges(problem))]),
+        own_edges=lines_text([*map(edge_text, edges)]),
         rows=lines_text([*rows_text(problem, schedule)]),
         stores=lines_text([*stores_text(problem)]),
+        names="{names}",
+        pipeline=""
+        if pipeline is None
+        else pipeline_theorem(pipeline, tasks="all_tasks", stores="stores"),
     )
     first = int(schedule.start[schedule.program.resource < problem.num_ranks].min())
     statements = _MAKESPAN if certificate.objective == "makespan" else _SPAN_IDLE
@@ -189,7 +216,11 @@ def coq_theorem(problem: Problem, schedule: Schedule, certificate: Certificate) 
         lemma=claim.lemma,
         given=claim.given,
     )
-    return head + claim.definitions + said + _TAIL
+    told = "" if pipeline is None else "Print Assumptions problem_is_of_the_pipeline.\n"
+    is_own = isinstance(certificate, MicrobatchWindows)  # which numbers tasks of its own
+    proof = claim.definitions if is_own else named(claim.definitions, names)
+    head = named(head, names).replace("{names}", names_text(names))
+    return head + proof + said + _TAIL + told
 
 
 def _claim(problem: Problem, certificate: Certificate) -> CoqClaim:

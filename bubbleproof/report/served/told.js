@@ -22,8 +22,10 @@ function send(told) {
 }
 
 function showVerdict(told) {
-  const marks = told.rules.map(([rule, verdict, words]) => {
-    const [sign, className] = verdict === "holds" ? ["✓", "good"]
+  const all = told.rules.every(([, verdict]) => verdict === "holds");
+  const rules = all ? [["all rules", "hold", told.rules.map(([rule]) => rule).join(", ")]] : told.rules;
+  const marks = rules.map(([rule, verdict, words]) => {
+    const [sign, className] = all || verdict === "holds" ? ["✓", "good"]
       : verdict.startsWith("violated") ? ["✗", "bad"] : ["–", "soft"];
     return element("span", {className, title: words, textContent: `${sign} ${rule} ${verdict}`});
   });

@@ -8,13 +8,13 @@ outside a page.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib.resources import files
 
 from bubbleproof.report.html import embedded_json, escape, paragraph
 from bubbleproof.report.timeline import Timeline, Window, timeline
 from bubbleproof.report.viewer.schedule_data import Json, schedule_data
-from bubbleproof.theory.model.problem import Problem
+from bubbleproof.theory.model.problem import MemoryEvents, Problem
 from bubbleproof.theory.model.schedule import Schedule
 from bubbleproof.theory.pipelines.programs.standstill import Standstill
 
@@ -36,6 +36,7 @@ class ViewedSchedule:
     problem: Problem
     schedule: Schedule
     stopped: Standstill | None = None
+    has_memory: bool = True  # False: what ranks hold is not known
 
     @property
     def view(self) -> Timeline:
@@ -56,7 +57,10 @@ class ViewedSchedule:
 
     def data(self, view: Timeline) -> dict[str, Json]:
         """What the script draws of it."""
-        return schedule_data(self.name, self.problem, self.schedule, view)
+        problem = self.problem
+        if not self.has_memory:
+            problem = replace(problem, stores=(), events=MemoryEvents())
+        return schedule_data(self.name, problem, self.schedule, view)
 
 
 def viewer(
@@ -65,15 +69,21 @@ def viewer(
     name: str = "schedule",
     num_shown: int = 1,
     window: Window | None = None,
+    causes: bool = False,
+    marked: Sequence[str] = (),
 ) -> str:
     """The element and its data: the first ``num_shown`` are drawn, the others can be chosen.
 
-    ``window`` (ticks) is the part that is seen first; all the rest is a key away.
+    ``window`` (ticks) is the part that is seen first; all the rest is a key away. ``causes``: idle
+    time is coloured by its cause from the first. What is ``marked`` (as a search has it: ``2F``)
+    is framed.
     """
     views = [one.view for one in schedules]
     names = [f"{name}-{number}" for number in range(len(schedules))]
     words = f"Ranks by time, memory below: {', '.join(one.name for one in schedules[:num_shown])}."
     first = "" if window is None else f' data-window="{window[0]}:{window[1]}"'
+    first += " data-causes" if causes else ""
+    first += f' data-marked="{escape(" ".join(marked))}"' if marked else ""
     box = (
         f'<div class="viewer" data-schedules="{" ".join(names)}" data-shown="{num_shown}"'
         f' data-words="{escape(words)}"{first}><noscript>{escape(words)} A browser with scripts '

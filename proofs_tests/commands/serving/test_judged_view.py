@@ -57,6 +57,19 @@ def test_a_capacity_is_the_checkers() -> None:
     assert "memory" in str(tight["violations"])
 
 
+def test_the_caps_and_latencies_of_a_file_are_told(tmp_path: Path) -> None:
+    path = tmp_path / "linked.toml"
+    path.write_text(
+        'ranks = 2\nmicrobatches = 2\nunit = "ms"\n[durations]\nforward = 1\nbackward = 2\n'
+        '[memory]\ncapacity = ["2 GiB", "1 GiB"]\nactivation = "1 GiB"\n'
+        "[[link]]\nranks = [0, 1]\nlatency = 3\n"
+    )
+    asked = read_request('{"family": null}', ViewRequest)
+    told = str(judged_view(asked, offered_schedules([str(path)])).told["measures"])
+    assert "('caps', '2, 1 GiB'), ('latency of link 0-1', '3 ms')" in told
+    assert "caps" not in str(view().told["measures"])
+
+
 def test_caps_differ_between_ranks() -> None:
     """1F1B holds p - r activations on rank r: 2 and 1."""
     tight, enough = (view(capacity={"units": units}).told for units in ([2, 0], [2, 1]))

@@ -18,7 +18,9 @@ from bubbleproof.papers.planning.paper_choice import even_candidate
 from bubbleproof.papers.planning.planner_list import planners
 from bubbleproof.theory.pipelines.shapes.shaping import shaped
 
-PLANS = sorted((Path(__file__).resolve().parents[3] / "examples" / "plans").glob("*.toml"))
+PLANS = sorted(
+    (Path(__file__).resolve().parents[3] / "examples" / "researcher" / "plans").glob("*.toml")
+)
 
 
 @pytest.mark.parametrize("module", [pipemesh_files, tpipe_files], ids=lambda at: at.PAPER)

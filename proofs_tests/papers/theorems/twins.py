@@ -109,6 +109,11 @@ def _bounds() -> Iterator[Twin]:
     twin, late = TwinMaker(parametric_bounds.memory_theorem), "late head, busy time and tail add up"
     yield twin("a window costs one pair more", lambda q: bound(q) + q * PAIR, late)
     yield twin("bound one pair more", lambda q: bound(q) + PAIR, late)
+    stages = TwinMaker(parametric_bounds.stages_theorem)
+    every = parametric_bounds.stages_bound
+    ends = "late head, busy time and tail of rank r add up"
+    yield stages("a trip of one pair more", lambda q: every(q) + q * PAIR, ends)
+    yield stages("the bound of stages one pair more", lambda q: every(q) + PAIR, ends)
     longer = parametric_bounds.LINKS + PAIR
     yield twin("links one pair longer", lambda q: bound(q, links=longer), late)
 

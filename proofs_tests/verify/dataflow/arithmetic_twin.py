@@ -70,17 +70,31 @@ class Shape:
             slices=slices,
         )
 
+    @property
+    def trains(self) -> bool:
+        """Whether there is any backward."""
+        return bool(self.tasks[Kind.B] or self.tasks[Kind.I])
+
+    def _through(self, j: int) -> tuple[list[list[int]], list[list[int]]]:
+        """A sample through all stages: the inputs of each and, last, the output; each h."""
+        s = self.slices[j]
+        inputs, inner = [[number("x", j, k) for k in range(s)]], []
+        for g in range(self.num_stages):
+            x = inputs[-1]
+            h = [number("w", g) * sum(x[: k + 1]) for k in range(s)]
+            inner.append(h)
+            inputs.append([(h[k] * h[k] + x[k]) % PRIME for k in range(s)])
+        return inputs, inner
+
+    def true_outputs(self) -> dict[tuple[int, int], int]:
+        """By (microbatch, slice), what the last stage puts out."""
+        return {(j, k): y for j in self.slices for k, y in enumerate(self._through(j)[0][-1])}
+
     def true_gradients(self) -> Gradients:
         """By plain loops: every sample through all stages and back."""
         total: Gradients = defaultdict(int)
         for j, s in self.slices.items():
-            x = [number("x", j, k) for k in range(s)]
-            inputs, inner = [], []
-            for g in range(self.num_stages):
-                h = [number("w", g) * sum(x[: k + 1]) for k in range(s)]
-                inputs.append(x)
-                inner.append(h)
-                x = [(h[k] * h[k] + x[k]) % PRIME for k in range(s)]
+            inputs, inner = self._through(j)
             dy = [number("t", j, k) for k in range(s)]
             for g in reversed(range(self.num_stages)):
                 h, w = inner[g], number("w", g)
@@ -272,7 +286,17 @@ class Twin:
 
     # The verdict.
     def is_right(self) -> bool:
-        """Whether every gradient is the true one, where STEP saw it and at the end."""
+        """Whether every gradient is the true one, where STEP saw it and at the end.
+
+        Where nothing is trained, whether every output is.
+        """
+        if not self.shape.trains:
+            last = self.shape.num_stages - 1
+            home = self.shape.tasks[Kind.F]
+            return all(
+                self.get("F", self.at(home[last, j, k]), last, j, k)[0] == output
+                for (j, k), output in self.shape.true_outputs().items()
+            )
         true = self.shape.true_gradients()
         for g in range(self.shape.num_stages):
             mine = {key: value for key, value in true.items() if key[0] == g}

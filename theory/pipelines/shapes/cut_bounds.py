@@ -20,10 +20,10 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import accumulate
+from operator import add
 
-from bubbleproof.theory.pipelines.shapes.layer_cuts import PARTS, Layers
+from bubbleproof.theory.pipelines.shapes.layer_cuts import Layers
 
-FORWARD, BACKWARD, INPUT, WEIGHT, ACTIVATION, _, STATIC = range(len(PARTS))
 NEVER = (1 << 53) - 1  # ticks: a bound that no schedule meets, and the largest of a JSON file
 DEEPEST = 256  # stages of which cuts are counted
 
@@ -61,7 +61,7 @@ class CutBounds:
         """
         least, number = self.layers.least(len(self.stage_ranks)), self.layers.number
         (path, work), last, m = self._times(), len(self.stage_ranks) - 1, self.microbatches
-        held = [row[ACTIVATION] + row[STATIC] for row in self.layers.sums()]
+        held = self.layers.held
         ends, found = list[list[range]](), [[0] * number + [1]]
         for stage in range(last, -1, -1):
             few, rows = least[stage], []
@@ -79,6 +79,8 @@ class CutBounds:
 
     def _times(self) -> tuple[list[int], list[int]]:
         """Ticks before each of ``sums``: of what a rank there waits for, and of all work."""
-        rows, late = self.layers.sums(), (INPUT, WEIGHT) if self.is_split else (BACKWARD,)
-        work = [row[FORWARD] + sum(row[at] for at in late) for row in rows]
-        return [row[FORWARD] for row in rows] if self.is_split else work, work
+        layers, sums = self.layers, self.layers.sums
+        if not self.is_split:
+            return layers.ticks, layers.ticks
+        late = map(add, sums["input_backward"], sums["weight_backward"])
+        return sums["forward"], list(map(add, sums["forward"], late))

@@ -18,9 +18,10 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
+from heapq import heappush, heapreplace
 from itertools import chain, islice, pairwise, permutations
 
-from bubbleproof.theory.pipelines.shapes.cut_bounds import ACTIVATION, NEVER, STATIC, CutBounds
+from bubbleproof.theory.pipelines.shapes.cut_bounds import NEVER, CutBounds
 from bubbleproof.theory.pipelines.shapes.layer_cuts import COUNTLESS, Cut, Layers
 
 EVEN, BALANCED, ANY_CUT = "even", "balanced", "any"
@@ -177,7 +178,7 @@ def _shown(
     slices: int = 1,
 ) -> tuple[int, ...]:
     """What each rank shows that the cut takes (``cut_bounds``), the most first."""
-    ticks, marks = [_ticks(row) for row in layers.sums()], layers.marks(cut)
+    ticks, marks = layers.ticks, layers.marks(cut)
     found: dict[int, int] = {}
     for rank, (begin, end) in zip(stage_ranks, pairwise(marks), strict=True):
         work = microbatches * (ticks[end] - ticks[begin])
@@ -203,61 +204,106 @@ def balanced_cuts(
     room
         Memory units of each rank; None: without limit.
     """
-    plain = balanced_cut(layers, stage_ranks)
-    if not plain:
+    if layers.number < sum(layers.least(len(stage_ranks))):
         return []
     if len(layers.runs) > 1:
         waiting = CutBounds(layers=layers, stage_ranks=stage_ranks, microbatches=microbatches)
-        return [_lightest(each, plain, room) for each in (replace(waiting, slices=NEVER), waiting)]
-    ticks, marks = [_ticks(row) for row in layers.sums()], layers.marks(plain)
+        return [_lightest(each, room) for each in (replace(waiting, slices=NEVER), waiting)]
+    plain = balanced_cut(layers, stage_ranks)
+    ticks, marks = layers.ticks, layers.marks(plain)
     first = {rank: ticks[marks[stage_ranks.index(rank)]] for rank in set(stage_ranks)}
     return [plain, balanced_cut(layers, stage_ranks, first, microbatches)]
 
 
-def _furthest(bounds: CutBounds, bound: int, room: int) -> Cut:
+def _furthest(bounds: CutBounds, least: Cut, bound: int, room: int) -> tuple[Cut, int]:
     """Each stage as long as it shows no bound and holds no more than the room; empty where layers
     are left. No cut has fewer left: one that begins later and ends there shows and holds no more.
+
+    Beside it the least that a stage shows with a layer more: up to there no bound has another cut.
     """
-    layers, rows = bounds.layers, bounds.layers.sums()
-    ticks, held = [_ticks(row) for row in rows], [row[ACTIVATION] + row[STATIC] for row in rows]
-    least, found = layers.least(len(bounds.stage_ranks)), [0]
+    layers, slices, m = bounds.layers, bounds.slices, bounds.microbatches
+    ticks, held, number = layers.ticks, layers.held, layers.number
+    found, end, rest, more = list[int](), 0, sum(least), NEVER
     for stage, few in enumerate(least):
-        begin, rest = found[-1] + (stage > 0), least[stage + 1 :]
-        most = -((ticks[begin] // bounds.slices - bound) // bounds.microbatches)  # rounded up
-        timely = bisect_left(ticks, ticks[begin] + most)
-        end = min(timely, bisect_right(held, held[begin] + room)) - 2 - (not rest)
-        found.append(min(end, layers.number - sum(rest)))
-        if found[-1] < found[-2] + few:
-            return ()
-    cut = tuple(end - begin for begin, end in pairwise(found))
-    return cut if found[-1] == layers.number else ()
+        begin, rest = end + (stage > 0), rest - few
+        waits, before = ticks[begin] // slices, ticks[begin]
+        timely = bisect_left(ticks, before - (waits - bound) // m, begin)
+        if timely < len(ticks):
+            more = min(more, waits + m * (ticks[timely] - before))
+        behind = min(timely, bisect_right(held, held[begin] + room, begin))
+        behind = min(behind - 2 - (stage == len(least) - 1), number - rest)
+        if behind < end + few:
+            return (), more
+        found.append(behind - end)
+        end = behind
+    return (tuple(found) if end == number else ()), more
 
 
-def _lightest(bounds: CutBounds, alike: Cut, room: int | None) -> Cut:
+def _lightest(bounds: CutBounds, room: int | None) -> Cut:
     """The cut whose stage that shows most shows least, after all moves of a layer to a stage beside
     that make the ranks lighter."""
-    layers, stages, least = bounds.layers, range(len(alike)), bounds.layers.least(len(alike))
-    if room is not None and not _furthest(bounds, NEVER, room):
-        return _lightest(bounds, alike, None)
-    rooms = NEVER if room is None else room
-    bound = bisect_left(range(NEVER), True, key=lambda most: bool(_furthest(bounds, most, rooms)))
-    cut, is_moving = _furthest(bounds, bound, rooms), True
-
-    def shown(cut: Cut) -> tuple[int, ...]:
-        return _shown(layers, cut, bounds.stage_ranks, bounds.microbatches, bounds.slices)
-
-    def is_full(cut: Cut) -> bool:
-        held = (part.activation + part.static for part in layers.stages(cut))
-        return room is not None and max(held) > room
-
-    best = shown(cut)
+    layers, stages = bounds.layers, range(len(bounds.stage_ranks))
+    least, rooms = layers.least(len(stages)), NEVER if room is None else room
+    found, _ = _furthest(bounds, least, NEVER, rooms)
+    if not found:
+        return _lightest(bounds, None)
+    fewest = bounds.microbatches * layers.ticks[-1] // len(stages)  # no cut shows less
+    while (most := 1 + max(_of_stages(bounds, found))) - fewest > 1:
+        cut, more = _furthest(bounds, least, (fewest + most) // 2, rooms)
+        found, fewest = (cut, fewest) if cut else (found, more)
+    counts, is_moving = list(found), True
+    ranks = _RankLoads(bounds, found)
     while is_moving:
         is_moving = False
         for of, to in [*pairwise(stages), *pairwise(reversed(stages))]:
-            moved = tuple(count + (g == to) - (g == of) for g, count in enumerate(cut))
-            if cut[of] > least[of] and shown(moved) < best and not is_full(moved):
-                cut, best, is_moving = moved, shown(moved), True
-    return cut
+            if counts[of] > least[of] and ranks.move(of, to, rooms):
+                counts[of], counts[to], is_moving = counts[of] - 1, counts[to] + 1, True
+    return tuple(counts)
+
+
+def _of_stages(bounds: CutBounds, cut: Cut) -> list[int]:
+    """What each stage shows that the cut takes."""
+    ticks, slices, m = bounds.layers.ticks, bounds.slices, bounds.microbatches
+    marks = pairwise(bounds.layers.marks(cut))
+    return [ticks[begin] // slices + m * (ticks[end] - ticks[begin]) for begin, end in marks]
+
+
+class _RankLoads:
+    """What each rank shows that a cut takes (``_shown``), while layers move."""
+
+    def __init__(self, bounds: CutBounds, cut: Cut) -> None:
+        self.bounds, self.marks = bounds, bounds.layers.marks(cut)
+        self.first: dict[int, int] = {}
+        for stage, rank in enumerate(bounds.stage_ranks):
+            self.first.setdefault(rank, stage)
+        self.work = dict.fromkeys(self.first, 0)
+        ticks = bounds.layers.ticks
+        for rank, (begin, end) in zip(bounds.stage_ranks, pairwise(self.marks), strict=True):
+            self.work[rank] += ticks[end] - ticks[begin]
+
+    def move(self, of: int, to: int, room: int) -> bool:
+        """Move a layer to the stage beside where that has the room, and ranks are lighter then."""
+        ticks, held, marks = self.bounds.layers.ticks, self.bounds.layers.held, self.marks
+        mark = max(of, to)
+        before, after = marks[mark], marks[mark] + (1 if of > to else -1)
+        more = abs(ticks[after] - ticks[before])
+        giver, taker = self.bounds.stage_ranks[of], self.bounds.stage_ranks[to]
+        shown = sorted((self._shown(giver), self._shown(taker)), reverse=True)
+        self.work[giver] -= more
+        self.work[taker] += more
+        marks[mark] = after
+        is_full = held[marks[to + 1]] - held[marks[to]] > room
+        moved = sorted((self._shown(giver), self._shown(taker)), reverse=True)
+        if not is_full and moved < shown:
+            return True
+        self.work[giver] += more
+        self.work[taker] -= more
+        marks[mark] = before
+        return False
+
+    def _shown(self, rank: int) -> int:
+        waits = self.bounds.layers.ticks[self.marks[self.first[rank]]] // self.bounds.slices
+        return waits + self.bounds.microbatches * self.work[rank]
 
 
 def balanced_cut(
@@ -294,7 +340,7 @@ def balanced_cut(
     >>> balanced_cut(Layers(runs=((layer, 6),), rule=NamedCuts(), head=head), (0, 1, 2))
     (2, 2, 2)
     """
-    ticks, cut = [_ticks(row) for row in layers.sums()], list(layers.least(len(stage_ranks)))
+    ticks, cut = layers.ticks, list(layers.least(len(stage_ranks)))
     number, more = layers.number, ticks[-2] - ticks[1]
     if number < sum(cut):
         return ()
@@ -302,22 +348,20 @@ def balanced_cut(
     loads[0] += number * ticks[1]
     loads[-1] += number * (ticks[-1] - ticks[-2])
     of_rank = dict.fromkeys(stage_ranks, 0)
-    for load, rank in zip(loads, stage_ranks, strict=True):
+    own: dict[int, list[tuple[int, int]]] = {rank: [] for rank in of_rank}
+    for stage, (load, rank) in enumerate(zip(loads, stage_ranks, strict=True)):
         of_rank[rank] += microbatches * load
+        heappush(own[rank], (load, -stage))
     for rank, ticks_before in (waits or {}).items():
         of_rank[rank] += number * ticks_before
-    own = {rank: [g for g, at in enumerate(stage_ranks) if at == rank] for rank in of_rank}
+    heap = sorted((load, -rank) for rank, load in of_rank.items())
     for _ in range(number - sum(cut)):
-        rank = min(of_rank, key=lambda r: (of_rank[r], -r))
-        stage = min(own[rank], key=lambda g: (loads[g], -g))
-        cut[stage] += 1
-        loads[stage] += more
-        of_rank[rank] += microbatches * more
+        total, rank = heap[0]
+        load, stage = own[-rank][0]
+        cut[-stage] += 1
+        heapreplace(own[-rank], (load + more, stage))
+        heapreplace(heap, (total + microbatches * more, rank))
     return tuple(cut)
-
-
-def _ticks(sums: Sequence[int]) -> int:
-    return sums[0] + sums[1]  # forward and backward
 
 
 def spread_cuts(*, layers: int, stages: int, spread: int) -> Iterator[Cut]:

@@ -11,8 +11,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
-from functools import lru_cache
-from itertools import accumulate, pairwise
+from functools import cached_property
+from itertools import accumulate
 from operator import add, attrgetter, sub
 from typing import Protocol
 
@@ -80,11 +80,11 @@ class CutRule(Protocol):
         """
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class Layers:
     """``runs`` of layers alike, each with how many, the embedding before them and the head behind.
 
-    ``rule`` says which cuts are tried.
+    ``rule`` says which cuts are tried. Without slots: sums are kept, since thousands of cuts ask.
     """
 
     runs: Runs
@@ -92,7 +92,7 @@ class Layers:
     embedding: LayerPart = NOTHING
     head: LayerPart = NOTHING
 
-    @property
+    @cached_property
     def number(self) -> int:
         """How many layers there are."""
         return sum(number for _, number in self.runs)
@@ -120,9 +120,22 @@ class Layers:
         """
         return len(cut) == stages and min(cut) >= 0 and sum(cut) == self.number
 
-    def sums(self) -> Sequence[tuple[int, ...]]:
-        """The sums of each of ``PARTS`` before the embedding, each layer, the head, and behind."""
-        return _sums(self)
+    @cached_property
+    def sums(self) -> dict[str, list[int]]:
+        """Of each of ``PARTS``: before the embedding, each layer and the head, and behind."""
+        parts = [part for part, number in self.runs for _ in range(number)]
+        every = [self.embedding, *parts, self.head]
+        return {name: [0, *accumulate(map(attrgetter(name), every))] for name in PARTS}
+
+    @cached_property
+    def ticks(self) -> list[int]:
+        """The same of a forward and a backward."""
+        return list(map(add, self.sums["forward"], self.sums["backward"]))
+
+    @cached_property
+    def held(self) -> list[int]:
+        """The same of the memory units of weights and of one microbatch."""
+        return list(map(add, self.sums["activation"], self.sums["static"]))
 
     def stages(self, cut: Cut) -> list[LayerPart]:
         """What each stage of the cut takes and holds.
@@ -133,10 +146,10 @@ class Layers:
             Ticks and units of memory of all its layers, with the embedding in stage 0 and the head
             in the last one.
         """
-        sums = self.sums()
+        marks = self.marks(cut)
+        columns = [of_stages(self.sums[name], marks) for name in PARTS]
         return [
-            LayerPart(**dict(zip(PARTS, map(sub, sums[end], sums[begin]), strict=True)))
-            for begin, end in pairwise(self.marks(cut))
+            LayerPart(**dict(zip(PARTS, row, strict=True))) for row in zip(*columns, strict=True)
         ]
 
     def marks(self, cut: Cut) -> list[int]:
@@ -144,9 +157,13 @@ class Layers:
         return [0, *(1 + end for end in accumulate(cut[:-1])), self.number + 2]
 
 
-@lru_cache(maxsize=256)
-def _sums(layers: Layers) -> list[tuple[int, ...]]:
-    parts = [part for part, number in layers.runs for _ in range(number)]
-    rows = map(attrgetter(*PARTS), [layers.embedding, *parts, layers.head])
-    none = (0,) * len(PARTS)
-    return list(accumulate(rows, lambda sums, row: tuple(map(add, sums, row)), initial=none))
+def of_stages(sums: Sequence[int], marks: Sequence[int]) -> list[int]:
+    """The part of each stage.
+
+    Parameters
+    ----------
+    sums, marks
+        Of ``Layers``: one of its sums, and a cut's marks in them.
+    """
+    found = [sums[mark] for mark in marks]
+    return list(map(sub, found[1:], found))

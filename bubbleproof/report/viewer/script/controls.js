@@ -1,8 +1,11 @@
 // The line of buttons above a chart, the legend, and the words below it.
 
-const KEYS = "Drag to move, shift and drag (or double click) to zoom in, Ctrl and wheel to zoom; with " +
-  "the chart chosen: arrows, +, -, 0 (all), / (search), n (next), m (messages), c (causes), p (critical path), " +
-  ", and . (the rank's action before and after), Esc.";
+const KEYS = [
+  ["drag", "move"], ["shift and drag, double click", "zoom in"], ["Ctrl and wheel", "zoom"],
+  ["\u2190 \u2192", "move"], ["\u2191 \u2193, + -", "zoom"], ["0", "show all"], ["Home End", "the beginning, the end"],
+  ["/", "find an action"], ["n N", "the next, the one before"], ["m", "messages"], ["c", "causes of idle time"],
+  ["p", "critical path"], [", .", "the rank's action before, after"], ["Esc", "choose nothing"], ["?", "this table"],
+];
 
 function element(name, attributes = {}, ...inside) {
   const made = document.createElement(name);
@@ -53,7 +56,7 @@ class Controls {
     if (view.schedules.some((data) => data.stores.length)) {
       this.bar.append(this.toggle("memory", "what ranks hold"));
     }
-    this.bar.append(palette, this.search, this.count);
+    this.bar.append(palette, this.search, this.button("?", "keys (?)", () => viewer.showKeys()), this.count);
     if (view.schedules.length > 1) { this.bar.append(this.choices()); }
   }
 

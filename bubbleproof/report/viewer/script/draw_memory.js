@@ -130,6 +130,10 @@ class MemoryDrawing {
     if (view.panel < 24) { return; }
     context.font = 10 * ratio + "px " + FONT;
     context.textBaseline = "top";
-    context.fillText(text, (view.left + 4) * ratio, (y + 2) * ratio);
+    const x = (view.left + 4) * ratio, top = (y + 2) * ratio, colour = context.fillStyle;
+    context.fillStyle = this.ground.ground; // no line crosses the words
+    context.fillRect(x - 2 * ratio, top - ratio, context.measureText(text).width + 4 * ratio, 12 * ratio);
+    context.fillStyle = colour;
+    context.fillText(text, x, top);
   }
 }

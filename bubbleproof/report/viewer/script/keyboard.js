@@ -26,6 +26,7 @@ class Keyboard {
       m: () => viewer.toggle("messages"),
       c: () => viewer.toggle("causes"),
       p: () => viewer.toggle("path"),
+      "?": () => viewer.showKeys(),
       ",": () => this.neighbour(-1),
       ".": () => this.neighbour(1),
       Escape: () => viewer.pick(viewer.chosen.data, null),

@@ -7,7 +7,7 @@ class Viewer {
     this.view = new ShownView(schedules);
     const first = Number(box.dataset.shown || 1);
     this.view.shown = schedules.slice(0, first);
-    this.look = { isDark: false, palette: "standard", causes: false, messages: false, memory: true, path: false,
+    this.look = { isDark: false, palette: "standard", causes: "causes" in box.dataset, messages: false, memory: true, path: false,
       colours: new Map(), strip: document.createElement("canvas") };
     this.chosen = { data: schedules[0], row: null, time: null, store: null };
     this.found = [];
@@ -20,15 +20,19 @@ class Viewer {
     this.said = element("div", { class: "viewer-said", "aria-live": "polite" });
     this.tip = element("div", { class: "viewer-tip", hidden: "" });
     this.legend = element("div");
-    const keys = element("p", { class: "viewer-keys" }, KEYS);
-    box.replaceChildren(this.controls.bar, this.legend, this.canvas, this.tip, this.said, keys);
+    this.keys = element("table", { class: "viewer-keys", hidden: "" }, ...KEYS.map(([key, does]) =>
+      element("tr", {}, element("th", { scope: "row" }, key), element("td", {}, does))));
+    box.replaceChildren(this.controls.bar, this.keys, this.legend, this.canvas, this.tip, this.said);
     this.repaint();
+    this.highlight((box.dataset.marked || "").split(" ").filter(Boolean));
     this.showFirst();
     new Pointer(this);
     new Keyboard(this);
     this.size = new ResizeObserver(() => this.ask());
     this.size.observe(box);
   }
+
+  showKeys() { this.keys.hidden = !this.keys.hidden; }
 
   end() { this.size.disconnect(); }
 
