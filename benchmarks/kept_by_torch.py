@@ -38,6 +38,7 @@ from torch import nn
 
 from bubbleproof.costs import Deployment, Transformer, layer_operations, layer_saved
 from bubbleproof.costs.configurations.config_file import read_configuration
+from bubbleproof.costs.further_layers import kind_name
 from bubbleproof.costs.known_models import CONFIGURATIONS
 from bubbleproof.costs.saved_bytes import operation_saved
 
@@ -114,7 +115,7 @@ def counted_layers(content: dict[str, Any], *, with_library: bool | None = None)
             operation_saved(o, kind, AT) for o in layer_operations(kind) if o.name == "router"
         )
         bytes_ = int(layer_saved(kind, AT) - rates + TOKENS * steps(kind))
-        row = KeptLayer(kind=kind.kind_name, counted=bytes_, kept=0, routing=0)
+        row = KeptLayer(kind=kind_name(kind), counted=bytes_, kept=0, routing=0)
         found += [row] * (0 if kind.tokens else count)
     return found
 
@@ -142,22 +143,38 @@ def kept_layers(content: dict[str, Any], *, frozen: bool = False) -> list[KeptLa
     auto: Any = transformers.AutoModelForCausalLM
     if "vision_config" in content:
         auto = transformers.AutoModelForImageTextToText
-    transformers.modeling_utils.ALL_ATTENTION_FUNCTIONS.register("counted", _attention)
-    model = auto.from_config(config, attn_implementation="counted", dtype=torch.bfloat16).train()
+    model = model_of(auto, config)
     if any("xperts" in type(each).__name__ for each in model.modules()):
         model.set_experts_implementation("grouped_mm")
     counted = counted_layers(content)
     lists = [each for each in model.modules() if isinstance(each, nn.ModuleList)]
     blocks = max((each for each in lists if len(each) == len(counted)), key=_weights)
     blocks.requires_grad_(not frozen)
-    with _fused(model):
-        ledger = _Ledger(model, blocks)
-        with torch.autograd.graph.saved_tensors_hooks(ledger.pack, lambda each: each):
-            model(input_ids=torch.zeros(1, TOKENS, dtype=torch.long), use_cache=False)
+    words = torch.zeros(1, TOKENS, dtype=torch.long)
+    found = kept_in(model, blocks, TOKENS, lambda: model(input_ids=words, use_cache=False))
     return [
         KeptLayer(kind=one.kind, counted=one.counted, kept=kept, routing=routing)
-        for one, (kept, routing) in zip(counted, ledger.layers, strict=True)
+        for one, (kept, routing) in zip(counted, found, strict=True)
     ]
+
+
+def model_of(auto: Any, config: Any) -> Any:
+    """A model in bfloat16 whose attention is the kernel of this module."""
+    import transformers
+
+    transformers.modeling_utils.ALL_ATTENTION_FUNCTIONS.register("counted", _attention)
+    return auto.from_config(config, attn_implementation="counted", dtype=torch.bfloat16).train()
+
+
+def kept_in(
+    model: nn.Module, blocks: nn.ModuleList, tokens: int, run: Callable[[], object]
+) -> list[tuple[int, int]]:
+    """Bytes that a run of a model keeps in each of its blocks, and of these for routing."""
+    with _fused(model):
+        ledger = _Ledger(model, blocks, tokens)
+        with torch.autograd.graph.saved_tensors_hooks(ledger.pack, lambda each: each):
+            run()
+    return ledger.layers
 
 
 def _weights(module: nn.Module) -> int:
@@ -167,7 +184,8 @@ def _weights(module: nn.Module) -> int:
 class _Ledger:
     """The storages that autograd keeps in each block, by the module that runs."""
 
-    def __init__(self, model: nn.Module, blocks: nn.ModuleList) -> None:
+    def __init__(self, model: nn.Module, blocks: nn.ModuleList, tokens: int) -> None:
+        self._tokens = tokens
         self.layers = [(0, 0) for _ in blocks]
         self._number = {id(block): number for number, block in enumerate(blocks)}
         self._seen = {_storage(each) for each in (*model.parameters(), *model.buffers())}
@@ -207,7 +225,7 @@ class _Ledger:
         if self._layer is not None and _storage(kept) not in self._seen:
             self._seen.add(_storage(kept))
             bytes_ = kept.untyped_storage().nbytes()
-            bytes_ *= bytes_ % TOKENS == 0  # of all tokens; the rest is made of weights alone
+            bytes_ *= bytes_ % self._tokens == 0  # of all tokens; the rest is made of weights alone
             here, routing = self.layers[self._layer]
             is_routing = self._is_routing(kept)
             self.layers[self._layer] = (

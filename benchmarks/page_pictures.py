@@ -1,4 +1,4 @@
-"""Every kind of page as a reader sees it: pictures in light, in dark and as on a phone.
+"""Every kind of page as a reader sees it: pictures at three widths, in light and in dark.
 
     python -m benchmarks.page_pictures FOLDER
 

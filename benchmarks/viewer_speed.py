@@ -30,7 +30,14 @@ SIZES: dict[str, tuple[str, dict[str, int]]] = {
     "p64": ("interleaved", {"p": 64, "v": 2, "m": 128}),
     "large": ("1f1b", {"p": 64, "m": 4096}),
 }
-LOOKS = {"light": (1280, 1.0), "dark": (1280, 1.0), "phone": (390, 2.0)}  # width, ratio
+LOOKS = {  # width, ratio; those that end in "dark" are dark
+    "light": (1280, 1.0),
+    "dark": (1280, 1.0),
+    "tablet": (768, 1.0),
+    "tablet-dark": (768, 1.0),
+    "phone": (390, 2.0),
+    "phone-dark": (390, 2.0),
+}
 COLUMNS = ("page", "tasks", "kB", "written, s", "opened, s", "frame, ms", "longest, ms")
 FRAMES = 100
 ZOOM = f"""(function () {{
@@ -104,14 +111,14 @@ def measured(name: str, drawn: FamilyMember, page: Path, browser: Browser) -> Vi
 
 
 def photograph(browser: Browser, page: Path, folder: Path) -> None:
-    """Light, dark and a phone's: the whole of the page in each."""
+    """The whole of the page in each of the ``LOOKS``."""
     folder.mkdir(parents=True, exist_ok=True)
     for look in LOOKS:
         looked_at(browser, page, look, 800)
         high = browser.run("document.documentElement.scrollHeight")
         assert isinstance(high, int)
         width, ratio = LOOKS[look]
-        browser.resize(width, high, ratio=ratio, is_phone=look == "phone")
+        browser.resize(width, high, ratio=ratio, is_phone=look.startswith("phone"))
         browser.run("new Promise((done) => requestAnimationFrame(() => setTimeout(done, 50)))")
         (folder / f"{page.stem}-{look}.png").write_bytes(browser.screenshot())
 
@@ -119,8 +126,8 @@ def photograph(browser: Browser, page: Path, folder: Path) -> None:
 def looked_at(browser: Browser, page: Path | str, look: str, high: int) -> None:
     """Open a page with one of the ``LOOKS``, ``high`` pixels high."""
     width, ratio = LOOKS[look]
-    browser.darken(look == "dark")
-    browser.resize(width, high, ratio=ratio, is_phone=look == "phone")
+    browser.darken(look.endswith("dark"))
+    browser.resize(width, high, ratio=ratio, is_phone=look.startswith("phone"))
     browser.open(page)
 
 

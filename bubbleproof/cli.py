@@ -146,7 +146,11 @@ def pareto(
 @runs("commands.planning.plan.run_plan")
 def plan(
     problem: Annotated[
-        str, Argument(metavar="PROBLEM.toml", help="With [plan], or [model] [cluster] [batch].")
+        str,
+        Argument(
+            metavar="PROBLEM.toml|MODEL",
+            help="A file with [plan] or [model] [cluster] [batch]; or a name or hf:config.json.",
+        ),
     ],
     request: PlanRequest,
 ) -> None:

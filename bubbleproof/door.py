@@ -280,7 +280,10 @@ def model_spec(model: GivenModel | None, *, asker: str) -> ModelSpec:
     if model is None:
         return ModelSpec()
     if callable(model):
-        return ModelSpec(kind="own", factory=name_of(model), keeps_type=True)
+        from bubbleproof.reference_exec.models.hf_model import held, is_model
+
+        factory = held(model) if is_model(model) else model
+        return ModelSpec(kind="own", factory=name_of(factory), keeps_type=True)
     if isinstance(model, str) and ":" in model:
         return ModelSpec(kind="own", factory=model, keeps_type=True)
     if isinstance(model, ModelSpec):

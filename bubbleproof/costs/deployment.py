@@ -17,7 +17,7 @@ from math import gcd
 from typing import Any
 
 from bubbleproof.costs.accounting import ACCOUNTINGS, PRECISIONS, Accounting, Precision
-from bubbleproof.costs.recompute import SCOPES, words_of
+from bubbleproof.costs.recompute_scopes import SCOPES, words_of
 from bubbleproof.costs.transformer import Transformer
 
 __all__ = ["SCOPES", "Deployment"]

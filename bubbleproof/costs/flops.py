@@ -2,8 +2,8 @@
 
 A device computes its share of each linear for all tokens of its part of the sequence, and the
 attention of its heads. FLOPs are those of matrix products, a multiplication and an addition each;
-what is recomputed comes on top (``again``), by scope (``recompute``). Of frozen layers there is no
-backward for the weights, nor any where nothing before them is trained.
+what is recomputed comes on top (``again``), by scope (``recompute_scopes``). Of frozen layers there
+is no backward for the weights, nor any where nothing before them is trained.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from fractions import Fraction
 
 from bubbleproof.costs.deployment import Deployment
 from bubbleproof.costs.operations import LayerOperation, Number
-from bubbleproof.costs.recompute import made_again
+from bubbleproof.costs.recompute_scopes import made_again
 from bubbleproof.costs.transformer import Transformer
 from bubbleproof.costs.weights import share, whole
 

@@ -5,8 +5,8 @@ what lies along the sequence 1/t with sequence parallelism and all without. All 
 device's part of the sequence under context parallelism. The attention itself, unless fused, keeps
 its weights after the softmax, a token's a s numbers: with dropout twice, and the mask.
 
-What is computed again by recompute scope (``recompute``) is not kept; of the attention its output
-is. Where a layer's linears are computed again, as a whole or some, what it starts from stays. Of
+What is computed again by recompute scope (``recompute_scopes``) is not kept; of the attention its
+output is. Where linears are computed again, all or some, what the layer starts from stays. Of
 frozen layers stays nothing, or where a gradient passes through, nothing that only weights need.
 """
 
@@ -24,12 +24,13 @@ from bubbleproof.costs.operations import (
     layer_operations,
     norm_statistics,
 )
-from bubbleproof.costs.recompute import made_again, words_of
+from bubbleproof.costs.recompute_scopes import made_again, words_of
 from bubbleproof.costs.transformer import Transformer
 from bubbleproof.costs.weights import share, whole, words
 
 STATISTIC = 4  # bytes
 WHOLE = ("full", "op")  # scopes of a whole layer
+_INPUTS = ("product", "gelu", "sort")  # what goes into linears alone
 
 
 @lru_cache(maxsize=4096)
@@ -39,7 +40,7 @@ def layer_saved(model: Transformer, at: Deployment, scope: str | None = None) ->
     Parameters
     ----------
     scope
-        A scope (``recompute``); None for the deployment's own.
+        A scope (``recompute_scopes``); None for the deployment's own.
 
     Returns
     -------
@@ -51,24 +52,15 @@ def layer_saved(model: Transformer, at: Deployment, scope: str | None = None) ->
     scope = scope or at.scope
     again, is_whole = made_again(model, scope), words_of(scope)[0] in WHOLE
     kept = Fraction(layer_input(model, at) if is_whole else 0)
+    unused = {*_INPUTS, *made_again(model, "layernorm")} if model.frozen else set()
     for operation in layer_operations(model):
         is_again = operation.name in again
         if not is_again:
             kept += scores_saved(operation, model, at)
         if not is_again or (operation.scores and not is_whole):
-            kept += operation_saved(_of_frozen(operation, model), model, at)
+            own = replace(operation, kept=0) if operation.name in unused else operation
+            kept += operation_saved(own, model, at)
     return whole(kept)
-
-
-def _of_frozen(operation: LayerOperation, model: Transformer) -> LayerOperation:
-    """What only the gradient of weights needs is not kept where those are frozen."""
-    name = operation.name
-    if model.frozen and (name in _INPUTS or name in made_again(model, "layernorm")):
-        return replace(operation, kept=0)
-    return operation
-
-
-_INPUTS = ("product", "gelu", "sort")  # what goes into linears alone
 
 
 def layer_input(model: Transformer, at: Deployment) -> Number:

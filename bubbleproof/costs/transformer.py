@@ -34,7 +34,6 @@ numbers, not bytes.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
 from fractions import Fraction
 from functools import lru_cache
@@ -54,8 +53,6 @@ LEAST = {"int": 0, "Positive": 1, "Width": 0}  # by the type of a field
 _LATENT = ("query_rank", "rope_width")  # only with kv_rank
 NO_EXPERTS = {"experts": 0, "experts_per_token": 0, "shared_feed_forward": 0}
 NO_EXPERTS |= {"dense_layers": 0, "dense_feed_forward": 0}
-OF_MODEL = {"layers", "vocabulary", "positions", "embedding_norm", "head_bias", "tied", "runs"}
-OF_MODEL |= {"dense_layers", "dense_feed_forward", "name"}  # fields that no layer has
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -208,26 +205,6 @@ class Transformer:
         found = ((self.dense, dense),) if dense else ()
         return (*found, (self, others)) if others else found
 
-    @property
-    def named_layers(self) -> tuple[tuple[Transformer, int, str], ...]:
-        """``layer_runs`` with the name of each kind, as ``layered`` takes them."""
-        names = [run.kind for run in self.runs] or [kind.kind_name for kind, _ in self.layer_runs]
-        return tuple((*run, name) for run, name in zip(self.layer_runs, names, strict=True))
-
-    @property
-    def kind_name(self) -> str:
-        """A kind of layer in words: ``window 1,024``, ``recurrent, 16 experts``."""
-        if self.mixer is None:
-            seen = f"window {self.window:,}" if self.window else "attention"
-            words = [f"chunk {self.chunk:,}" if self.chunk else seen]
-        else:
-            words = ["recurrent"] if self.mixer else []
-        if self.experts:
-            words.append(f"{self.experts} experts")
-        elif self.feed_forward:
-            words.append("block")
-        return ", ".join(words)
-
     def between(self, before: int, layers: int) -> tuple[tuple[Transformer, int], ...]:
         """A stage's layers in the same way: so many, behind so many others.
 
@@ -244,30 +221,6 @@ class Transformer:
             found += [(kind, here)] if here > 0 else []
             first += count
         return tuple(found)
-
-    def layered(self, layers: Sequence[tuple[Transformer, int, str]]) -> Transformer:
-        """The model with these layers instead.
-
-        Parameters
-        ----------
-        layers
-            Models of one kind of layer, with how many of it there are and its name.
-        """
-        plain = self.with_changes(runs=(), dense_layers=0, dense_feed_forward=0)
-        runs = tuple(
-            LayerRun(count=count, kind=name, changes=plain.other_of_layer(kind))
-            for kind, count, name in layers
-        )
-        return plain.with_changes(runs=runs, layers=sum(run.count for run in runs))
-
-    def other_of_layer(self, kind: Transformer) -> tuple[tuple[str, Any], ...]:
-        """What a kind of layer has other than the model: fields and their values."""
-        names = [each.name for each in fields(self) if each.name not in OF_MODEL]
-        return tuple(
-            (name, getattr(kind, name))
-            for name in names
-            if getattr(kind, name) != getattr(self, name)
-        )
 
     @property
     def active(self) -> int:

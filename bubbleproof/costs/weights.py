@@ -16,6 +16,8 @@ from bubbleproof.costs.deployment import Deployment
 from bubbleproof.costs.operations import LayerOperation, Number, layer_operations, norm_weights
 from bubbleproof.costs.transformer import Transformer
 
+PARTS = ("dense", "experts", "frozen")
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Weights:
@@ -26,16 +28,10 @@ class Weights:
     frozen: Number = 0
 
     def __add__(self, other: Weights) -> Weights:
-        return Weights(
-            dense=self.dense + other.dense,
-            experts=self.experts + other.experts,
-            frozen=self.frozen + other.frozen,
-        )
+        return Weights(**{name: getattr(self, name) + getattr(other, name) for name in PARTS})
 
     def __mul__(self, times: int) -> Weights:
-        return Weights(
-            dense=self.dense * times, experts=self.experts * times, frozen=self.frozen * times
-        )
+        return Weights(**{name: getattr(self, name) * times for name in PARTS})
 
     @property
     def total(self) -> Number:

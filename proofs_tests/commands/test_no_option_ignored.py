@@ -116,6 +116,8 @@ changes | plan plan.toml | --paper bpipe
 refused | plan plan.toml | --yours tensor=2
 refused | plan plan.toml | --tokens 1e12
 refused | plan plan.toml | --what-if network=2x
+refused | plan plan.toml | --card h100
+refused | plan plan.toml | --framework any
 refused | plan plan.toml | --cards 8
 refused | plan plan.toml | --samples 8
 refused | plan plan.toml | --sequence 8

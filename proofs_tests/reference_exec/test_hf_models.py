@@ -16,6 +16,7 @@ from typing import Any
 import pytest
 import torch
 
+import bubbleproof as bp
 from bubbleproof.reference_exec.models import hf_stages
 from bubbleproof.reference_exec.models.hf_config import read_config
 from bubbleproof.reference_exec.models.hf_model import draw, hf_model, next_word, words
@@ -23,7 +24,7 @@ from bubbleproof.reference_exec.models.hf_stages import HfStage, even_cut
 from bubbleproof.reference_exec.models.model_spec import ModelSpec
 from bubbleproof.reference_exec.models.parcels import called
 from bubbleproof.reference_exec.plans.training import Training
-from proofs_tests.reference_exec import model_table
+from proofs_tests.reference_exec import hf_objects, model_table
 from proofs_tests.reference_exec.cases import family_case, run
 from proofs_tests.reference_exec.model_table import SIZES
 from proofs_tests.sized import sized
@@ -39,6 +40,7 @@ CONFIGS = {
     "bert": {key: value for key, value in SIZES.items() if key != "num_key_value_heads"},
     "qwen2": {**SIZES, "use_sliding_window": True, "sliding_window": 2, "max_window_layers": 2},
     "gemma2": {**SIZES, "head_dim": 4, "sliding_window": 2, "tie_word_embeddings": True},
+    "gemma3": {"text_config": {**SIZES, "head_dim": 4, "sliding_window": 2}, "vision_config": {}},
     "granite": {**SIZES, "embedding_multiplier": 12.0, "residual_multiplier": 0.25},
     "jamba": {**SIZES, "attn_layer_period": 4, "attn_layer_offset": 1, "mamba_d_state": 8,
               "num_experts": 4, "use_mamba_kernels": False},
@@ -150,6 +152,83 @@ def test_a_model_of_the_library_is_taken_as_it_is() -> None:
     spec = ModelSpec(kind="own", factory="proofs_tests.reference_exec.hf_objects:build")
     report = run(family_case("1f1b", p=2, m=3), spec)
     assert report.failures == ()
+
+
+def test_a_model_of_the_library_keeps_its_owners_data_and_loss() -> None:
+    """Beside the model by itself: one forward and backward of each microbatch, and a loss."""
+    spec = ModelSpec(kind="own", factory=f"{hf_objects.__name__}:own")
+    report = run(family_case("1f1b", p=2, m=3), spec)
+    assert report.failures == ()
+    whole = hf_objects.build().double()
+    expected = []
+    for number in range(3):
+        given, target = hf_objects.batch(number)
+        logits = whole(**given).logits  # type: ignore[arg-type]  # by name
+        expected.append(hf_objects.shifted(logits, target).item() / 3)
+    assert report.losses == tuple(expected)
+
+
+def test_a_model_object_is_taken_as_it_is_and_stays_so() -> None:
+    whole = hf_objects.build()
+    before = {name: value.clone() for name, value in whole.state_dict().items()}
+    made = bp.family("1f1b")(p=2, m=3)
+    report = bp.replay(made.pipeline, made.schedule, model=whole)
+    assert report.ok, str(report)
+    assert all(torch.equal(before[name], value) for name, value in whole.state_dict().items())
+    assert all(parameter.grad is None for parameter in whole.parameters())
+
+
+def test_a_model_that_is_another_when_cut_is_refused() -> None:
+    spec = ModelSpec(kind="own", factory=f"{hf_objects.__name__}:counting")
+    with pytest.raises(ValueError, match=r"LlamaForCausalLM cut behind .* gives other logits"):
+        run(family_case("1f1b", p=2, m=3), spec)
+    broken = ModelSpec(kind="own", factory=f"{hf_objects.__name__}:batch")
+    with pytest.raises(ValueError, match="failed"):
+        run(family_case("1f1b", p=2, m=3), broken)
+
+
+def test_what_is_asked_for_beside_the_file_is_done(written: Write) -> None:
+    for name in ("eager", "sdpa"):
+        stages = hf_model(written("llama", f",attention={name}").on(2)).stages
+        assert {stage.model.config._attn_implementation for stage in stages} == {name}
+    squared = hf_model(written("llama", ",loss=square").on(2))
+    assert squared.loss(torch.full((2, 3), 3.0), torch.zeros(1)).item() == 4.5
+    assert "vision_config" in CONFIGS["gemma3"]
+    part = written("gemma3", ",part=text", sequence=6)
+    stages = hf_model(part.on(2)).stages
+    assert {type(stage.model).__name__ for stage in stages} == {"Gemma3ForCausalLM"}
+    assert run(family_case("1f1b", p=2, m=2), part).failures == ()
+
+
+@pytest.mark.parametrize(
+    ("kind", "change", "message"),
+    [
+        ("llama", "atention=eager", "got 'atention=eager' \\(did you mean 'attention'"),
+        (
+            "llama",
+            "attention=eagre",
+            "attention must be one of .* got 'eagre' \\(did you mean 'eager'",
+        ),
+        (
+            "llama",
+            "loss=squared",
+            "one of next_word, square, got 'squared' \\(did you mean 'square'",
+        ),
+        ("llama", "part=text", "part must be one of none of this model, got 'text'"),
+        (
+            "qwen2_5_vl",
+            "part=txt",
+            "part must be one of text, vision, got 'txt' \\(did you mean 'text'",
+        ),
+        ("qwen2_5_vl", "part=vision", "it has no model of type qwen2_5_vl.* that scores words"),
+        ("llama", "dtype=bfloat16", "the type is no change of the file.*say --dtype bfloat16"),
+    ],
+)
+def test_a_mistyped_option_is_refused_with_the_nearest(
+    written: Write, kind: str, change: str, message: str
+) -> None:
+    with pytest.raises(ValueError, match=message):
+        hf_model(written(kind, f",{change}", sequence=6).on(2))
 
 
 @pytest.mark.parametrize(

@@ -24,6 +24,7 @@ from bubbleproof.reference_exec.evidence.rounding import (
     smallest_share,
     tolerance_of,
     tolerances_of,
+    working_type,
 )
 from bubbleproof.reference_exec.evidence.training_oracle import ordinary_training
 from bubbleproof.reference_exec.models.model_spec import ModelSpec
@@ -192,3 +193,11 @@ def test_a_tensor_of_16_bits_comes_through_a_pickle_as_it_was() -> None:
 def test_an_own_model_runs_in_16_bits() -> None:
     report = run(family_case("zb-h1", p=4, m=2), own("four_stages", dtype="bfloat16"))
     assert report.failures == ()
+
+
+def test_a_type_that_one_microbatch_alone_is_computed_in_is_seen() -> None:
+    """The second microbatch is rounded to bfloat16, the first is not."""
+    spec = own("coarse", "awkward_models").on(2)
+    seen = {m: working_type(family_case("1f1b", p=2, m=m).plan(spec)) for m in (1, 2)}
+    assert seen[2] == "bfloat16"
+    assert seen[1] != "bfloat16"

@@ -79,7 +79,7 @@ def profile_stages(
     for name, value, least in (("warmup", warmup, 1), ("repeats", repeats, 1)):
         if value < least:
             raise ValueError(f"profile {name} must be {least} or more, got {value}")
-    plan = _one_microbatch(typed(spec).on(num_stages), num_stages)
+    plan = _one_microbatch(typed(spec.on(num_stages)), num_stages)
     found = []
     with single_threaded():
         for stage in range(num_stages):

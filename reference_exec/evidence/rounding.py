@@ -191,17 +191,20 @@ def tolerances_of(
 
 
 def working_type(plan: ReplayPlan) -> str:
-    """The coarsest type of any result in a forward and backward of microbatch 0.
+    """The coarsest type of any result in the forwards and backwards of a step's microbatches.
 
-    That of the replay for a reference model, which casts nothing.
+    Any of them may be computed otherwise than the first. That of the replay for a reference model,
+    which casts nothing.
     """
     own = plan.spec.dtype
     if plan.spec.kind != "own":
         return own
     seen = _Types()
     stages = stages_with(plan, None, DTYPES[own])
-    with seen:
-        run_backward(plan.spec, whole_loss(plan, stages, 0, step=0, dtype=DTYPES[own]))
+    for microbatch in range(plan.batch_samples):
+        with seen:
+            loss = whole_loss(plan, stages, microbatch, step=0, dtype=DTYPES[own])
+            run_backward(plan.spec, loss)
     return max(seen.found | {own}, key=lambda name: UNIT_ROUNDOFF[name])
 
 

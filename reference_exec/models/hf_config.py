@@ -3,10 +3,14 @@
     hf:llama.json                                as the file says
     hf:llama.json,num_hidden_layers=8            with another number of layers
     hf:llama.json,scale=64,num_hidden_layers=8   narrower (``hf_scale``)
+    hf:llava.json,part=text                      a part alone, of those that the library scores
+    hf:llama.json,attention=eager                by one of the library's implementations
+    hf:llama.json,loss=square                    by another loss (``LOSS_NAMES``)
 
 FILE is a published ``config.json``, or its folder. The library reads it, all its keys, old and new;
 a key that it does not know changes nothing and is not refused. A key that is *changed* must be one
-of the configuration's, of its text part, or of the file. Nothing is loaded from a network, and no
+of the configuration's, of its text part, or of the file. The type is said elsewhere
+(``ModelSpec.dtype``, ``--dtype``). Nothing is loaded from a network, and no
 code but the library's is run: a configuration has all sizes, and weights are drawn.
 
 What is not as the file says is in ``notes``, a sentence each.
@@ -17,6 +21,7 @@ from __future__ import annotations
 import copy
 import json
 import warnings
+from collections.abc import Collection
 from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -29,6 +34,8 @@ if TYPE_CHECKING:
 
 PREFIX = "hf:"
 INSTALL = 'pip install "bubbleproof[models]"'
+LOSS_NAMES = ("next_word", "square")
+_OWN = ("scale", "part", "attention", "loss")
 _OF_THE_HUB = ("auto_map", "_name_or_path", "quantization_config", "compression_config")
 
 
@@ -41,6 +48,7 @@ class HfConfig:
 
     config: PreTrainedConfig
     deep: PreTrainedConfig | None = None
+    loss: str = LOSS_NAMES[0]
     notes: tuple[str, ...]
 
 
@@ -64,9 +72,10 @@ def read_config(factory: str, sequence: int = 4) -> HfConfig:
     given = _content(path)
     config = _config(path, given)
     homes = _homes(given, config)
-    known = {"scale", *(key for keys in homes.values() for key in keys)}
+    known = {*_OWN, *(key for keys in homes.values() for key in keys)}
     changed = dict(_change(path, text, known) for text in changes)
-    scale = changed.pop("scale", 1)
+    own = {name: changed.pop(name) for name in _OWN if name in changed}
+    scale = own.get("scale", 1)
     if not isinstance(scale, int) or scale < 1:
         raise ValueError(f"model {path}: scale must be a whole number, 1 or more, got {scale!r}")
     made = copy.deepcopy(given) if scale == 1 else narrowed(given, config, scale, sequence)
@@ -79,9 +88,32 @@ def read_config(factory: str, sequence: int = 4) -> HfConfig:
     text = next((name for name in homes if name and given.get(name)), "")
     for count in layers.values():
         with_layers(made[text] if text else made, config.get_text_config(), count)
-    found = _config(path, made)
+    found = _part(path, _config(path, made), own)
+    deep = None if deep is None else _part(path, deep, own)
+    loss = _one_of(path, "loss", own.get("loss", LOSS_NAMES[0]), LOSS_NAMES)
     notes = (*_told(made, given), *_made_replayable(found))
-    return HfConfig(config=found, deep=deep, notes=notes)
+    return HfConfig(config=found, deep=deep, loss=loss, notes=notes)
+
+
+def _part(path: Path, config: PreTrainedConfig, own: dict[str, Any]) -> PreTrainedConfig:
+    """The part of a configuration, and the implementation of attention, that are asked for."""
+    if "part" in own:
+        parts = {name.removesuffix("_config"): name for name in type(config).sub_configs}
+        config = getattr(config, parts[_one_of(path, "part", own["part"], parts)])
+    if "attention" in own:
+        known = library().modeling_utils.ALL_ATTENTION_FUNCTIONS.valid_keys()
+        config._attn_implementation = _one_of(
+            path, "attention", own["attention"], {"eager", *known}
+        )
+    return config
+
+
+def _one_of(path: Path, option: str, value: object, known: Collection[str]) -> str:
+    if value not in known:
+        these = ", ".join(sorted(known)) or "none of this model"
+        hint = did_you_mean(str(value), known)
+        raise ValueError(f"model {path}: {option} must be one of {these}, got {value!r}{hint}")
+    return str(value)
 
 
 def library() -> Any:
@@ -151,6 +183,11 @@ def _names_of_layers(config: PreTrainedConfig) -> set[str]:
 
 def _change(path: Path, text: str, known: set[str]) -> tuple[str, Any]:
     key, equals, value = text.partition("=")
+    if key in ("dtype", "torch_dtype"):
+        raise ValueError(
+            f"model {path}: the type is no change of the file, got {text!r}; say --dtype {value} "
+            "(ModelSpec(dtype=...))"
+        )
     if not equals or key not in known:
         raise ValueError(
             f"model {path}: expected KEY=VALUE of the configuration, got {text!r}"

@@ -16,7 +16,7 @@ import copy
 import gc
 import hashlib
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import lru_cache, partial
 from typing import TYPE_CHECKING, Any, TypeGuard
@@ -25,7 +25,7 @@ import torch
 from torch import nn
 
 from bubbleproof.reference_exec.models.draws import seed_generators
-from bubbleproof.reference_exec.models.hf_config import library, read_config
+from bubbleproof.reference_exec.models.hf_config import LOSS_NAMES, library, read_config
 from bubbleproof.reference_exec.models.hf_stages import block_names, in_stages
 from bubbleproof.reference_exec.models.model_spec import ELEMENT_BYTES, MOST_BYTES, ModelSpec
 from bubbleproof.reference_exec.models.own_model import OwnModel
@@ -58,20 +58,36 @@ def _template(spec: ModelSpec) -> OwnModel:
     with torch.random.fork_rng(devices=[]):
         whole = _built(spec, found.config)
         draw(whole, spec.seed)
-        model = hf_of_model(spec, whole)
+        model = hf_of_model(spec, whole, loss=found.loss)
     gc.collect()  # the library leaves circles behind, and with them the uncut model's weights
     lost = () if found.deep is None else kinds_lost(spec, found.config, found.deep)
     return replace(model, notes=(*found.notes, *lost, *model.notes))
 
 
-def hf_of_model(spec: ModelSpec, whole: PreTrainedModel) -> OwnModel:
-    """A model of the library in its stages, with words and the loss of the word after each."""
-    batch = partial(words, spec, whole.config)
-    given, _ = batch(0, 0)
+def hf_of_model(
+    spec: ModelSpec, whole: PreTrainedModel, own: OwnModel | None = None, loss: str = "next_word"
+) -> OwnModel:
+    """A model of the library in its stages, with the data and the loss of ``own``.
+
+    Without that with words and one of ``LOSSES``.
+    """
+    if own is None:
+        own = OwnModel(stages=(), batch=partial(words, spec, whole.config), loss=LOSSES[loss])
+    given, _ = own.batch(0, step=0) if own.has_steps else own.batch(0)
     names = ["input_ids", *["decoder_input_ids"] * whole.config.is_encoder_decoder]
     inputs = given if isinstance(given, dict) else dict.fromkeys(names, given)
     stages, notes = in_stages(spec, whole, inputs)
-    return OwnModel(stages=stages, batch=batch, loss=next_word, notes=notes)
+    return replace(own, stages=stages, notes=(*own.notes, *notes))
+
+
+@lru_cache(maxsize=8)
+def held(whole: PreTrainedModel) -> Callable[[], PreTrainedModel]:
+    """A factory of copies of a model that somebody has made; the model stays as it is."""
+
+    def factory() -> PreTrainedModel:
+        return copy.deepcopy(whole)
+
+    return factory
 
 
 def is_model(value: object) -> TypeGuard[PreTrainedModel]:
@@ -122,6 +138,16 @@ def next_word(given: object, target: torch.Tensor) -> torch.Tensor:
     for other in others:
         total = total + other.to(total.dtype)
     return total
+
+
+def square(given: object, target: torch.Tensor) -> torch.Tensor:
+    """Half the mean square of what the model puts out, whatever the target."""
+    del target
+    output, *_ = given if isinstance(given, tuple) else (given,)
+    return output.square().mean() / 2
+
+
+LOSSES = dict(zip(LOSS_NAMES, (next_word, square), strict=True))
 
 
 def _built(spec: ModelSpec, config: PreTrainedConfig) -> PreTrainedModel:

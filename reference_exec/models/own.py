@@ -69,6 +69,8 @@ def _made(spec: ModelSpec) -> object:
         found = factory()
     except (Exception, SystemExit) as error:  # whatever the user's function raises
         raise ValueError(f"model {spec.factory} failed: {told(error)}") from error
+    if isinstance(found, OwnModel) and is_model(found.stages):
+        return hf_of_model(spec, found.stages, found)
     return hf_of_model(spec, found) if is_model(found) else found
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import torch
 from torch import nn
@@ -14,8 +15,10 @@ from torch import nn
 class OwnModel:
     """Stages with their data and loss.
 
-    A stage takes what the one before gives: a tensor, or several things (``parcels``), of which a
-    tuple's are its arguments and a dictionary's are by name. Stages may share parameters.
+    ``stages`` are modules, or one model of transformers, whose own forward is then cut
+    (``hf_stages``). A stage takes what the one before gives: a tensor, or several things
+    (``parcels``), of which a tuple's are its arguments and a dictionary's are by name. Stages may
+    share parameters.
     ``batch(j)`` gives the input, which is either, and the target of microbatch j; where it has a
     parameter named ``step``, ``batch(j, step=i)`` gives those of optimizer step i, from 0 on, and
     otherwise all steps of a training have one batch (``has_steps``);
@@ -24,7 +27,7 @@ class OwnModel:
     each, what is not as whoever named the model may believe.
     """
 
-    stages: Sequence[nn.Module]
+    stages: Sequence[nn.Module] | Any  # a PreTrainedModel, which not everyone has
     batch: Callable[..., tuple[object, torch.Tensor]]
     loss: Callable[..., torch.Tensor]
     notes: tuple[str, ...] = ()

@@ -105,7 +105,7 @@ def prepared(
     require_whole_step(pipeline, options)
     problem, training, unsafe = pipeline.problem(), options.training, options.unsafe
     require_size(problem, options.num_passes, options.data_parallel)
-    spec = typed(spec).on(pipeline.num_stages)
+    spec = typed(spec.on(pipeline.num_stages))
     require_stages(spec, pipeline.num_stages)
     spec.require_slices(pipeline.num_slices)
     require_steps(spec, options.num_passes)

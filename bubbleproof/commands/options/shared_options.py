@@ -169,6 +169,12 @@ class PlanRequest(OptionGroup):
             "Twice: both side by side, without a search."
         ),
     ] = None
+    card: Annotated[
+        str | None, Option(help="Of a MODEL: what its cards are (bubbleproof cards names them).")
+    ] = None
+    framework: Annotated[
+        str | None, Option(help="Of a MODEL: what trains it (default megatron-core), or any.")
+    ] = None
     ranges: JobRanges = field(default_factory=lambda: JobRanges())
     hardware: Annotated[
         str | None, Option(help="Constants of your own iterations: a file of calibrate (.toml).")
@@ -253,6 +259,7 @@ EXAMPLES = {
         "bubbleproof plan cluster.toml --yours 'tensor=4 pipeline=4 chunks=5'",
         "bubbleproof plan cluster.toml --tokens 15e12 --what-if network=0.5x",
         "bubbleproof plan cluster.toml --cards 32,64 --batch 512",
+        "bubbleproof plan hf:config.json --card h100 --cards 64 --batch 512 --sequence 4096",
     ),
     "hand-over": (
         "bubbleproof hand-over runs/plan --to torchtitan -o runs/handed",

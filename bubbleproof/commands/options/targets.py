@@ -105,8 +105,13 @@ def copy_of_standard_input() -> str:
         text = decode(sys.stdin.buffer.read(LARGEST_INPUT + 1))
         if len(text) > LARGEST_INPUT:
             raise UnusableInput("", f"at most {LARGEST_INPUT // MEBIBYTE} MiB", "more")
+    return kept_file(f"standard-input{ending_of(text)}", text)
+
+
+def kept_file(name: str, text: str) -> str:
+    """A file of that name with the text, until the program ends."""
     folder = TemporaryDirectory(prefix="bubbleproof-")
     atexit.register(folder.cleanup)
-    path = Path(folder.name) / f"standard-input{ending_of(text)}"
+    path = Path(folder.name) / name
     path.write_text(text, encoding="utf-8", newline="")
     return str(path)

@@ -1,9 +1,10 @@
 """``bubbleproof plan FILE.toml``: the best pipeline over shapes and choices, with proof.
 
 The file states a problem with a table ``[plan]`` (``planning.problem_answer``), or starts from
-``[model] [cluster] [batch]`` (``planning.cluster_answer``). With ``-o`` the folder then holds the
-plan; ``--certificate`` writes the proofs of all candidates, which ``verify DIR --certificate FILE``
-reads. With ``--paper`` what a paper's planner would run is among the candidates (``plan_paper``).
+``[model] [cluster] [batch]`` (``planning.cluster_answer``). A model in its place, by its name or
+its configuration, has its cards and its batch told by options. With ``-o`` the folder then holds
+the plan; ``--certificate`` writes the proofs of all candidates, which ``verify DIR --certificate
+FILE`` reads. With ``--paper`` what a paper's planner would run is among the candidates.
 """
 
 from __future__ import annotations
@@ -18,13 +19,18 @@ from threading import Event, Thread
 
 from bubbleproof.commands.options.option_groups import GivenOptions
 from bubbleproof.commands.options.shared_options import PlanRequest
-from bubbleproof.commands.options.targets import written_together
+from bubbleproof.commands.options.targets import kept_file, written_together
 from bubbleproof.commands.output import print_json, say
 from bubbleproof.commands.planning.cluster_answer import ClusterQuestion
 from bubbleproof.commands.planning.plan_answer import AskedPlan, FoundAnswer, PlanAnswer
 from bubbleproof.commands.planning.problem_answer import ProblemQuestion
+from bubbleproof.costs import known_models
+from bubbleproof.costs.configurations.config_file import is_configuration
+from bubbleproof.formats.clusters.changed_cluster import numbers_of
 from bubbleproof.formats.clusters.cluster_toml import is_cluster_file
+from bubbleproof.formats.clusters.job_text import job_text
 from bubbleproof.formats.inputs import require_problem_file
+from bubbleproof.formats.layouts.cluster_layout import ClusterLayout
 from bubbleproof.parallel import open_executor
 from bubbleproof.planners import PlanOptions
 from bubbleproof.planners.asked_jobs import JobAsked
@@ -35,7 +41,7 @@ def run_plan(problem: str, request: PlanRequest) -> int:
     """Plan one file, print the answer, and write what is asked for."""
     if request.json:
         request.shown.leave_out("--json, which has all", "verbose", "all", "why")
-    asked = _question(problem, request)
+    asked = _question(_file_of(problem, request), request)
     options = options_of(request.limits, asked, quiet=request.json)
     with _workers_of(request) as executor, heartbeat(options) as telling:
         answer = asked.answer(telling, executor)
@@ -45,6 +51,28 @@ def run_plan(problem: str, request: PlanRequest) -> int:
     else:
         answer.print(request.shown, wrote)
     return answer.exit_status
+
+
+def _file_of(problem: str, request: PlanRequest) -> str:
+    """The problem file, or of a model one of its job. Raises ``ValueError`` for half of a job."""
+    told = {"--card": request.card, "--framework": request.framework}
+    if not is_configuration(problem) and problem.lower() not in known_models():
+        if names := [name for name, value in told.items() if value is not None]:
+            raise ValueError(
+                f"{names[0]} goes with a model in place of a file, such as llama-2-13b or "
+                f"hf:config.json; {problem} tells its own"
+            )
+        return problem
+    ranges = request.ranges.told
+    first = {key: numbers_of(key, given)[0] for key, given in ranges.items() if given is not None}
+    if request.card is None or not {"cards", "samples"} <= first.keys():
+        raise ValueError(
+            f"{problem} is a model: tell its cards and the batch too, such as --card h100 "
+            "--cards 64 --batch 512; bubbleproof cards names cards"
+        )
+    cluster = ClusterLayout(card=request.card, cards=first["cards"])
+    job = job_text(problem, cluster, first["samples"], first.get("sequence"), request.framework)
+    return kept_file("job.toml", job)
 
 
 def _question(problem: str, request: PlanRequest) -> AskedPlan:

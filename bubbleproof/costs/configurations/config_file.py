@@ -17,6 +17,7 @@ from bubbleproof.costs.configurations.configuration import Configuration
 from bubbleproof.costs.configurations.decoder import decoder
 from bubbleproof.costs.configurations.decoder_types import DECODERS
 from bubbleproof.costs.configurations.towers import COMPOSITES
+from bubbleproof.costs.further_layers import layered, named_layers
 from bubbleproof.costs.transformer import Transformer
 from bubbleproof.theory.near_names import did_you_mean
 
@@ -103,7 +104,7 @@ def _made(
     notes = _notes(content)
     if seen is not None and tower is not None:
         front = tower(seen, keys, model.hidden)
-        model = model.layered([*front, *model.named_layers])
+        model = layered(model, [*front, *named_layers(model)])
         notes += _told_of_tower(content, seen, front[0][0].tokens)
     elif seen is not None:
         notes.append(f"{seen.within.rstrip('.')}: its tower is not counted, the decoder is")

@@ -16,6 +16,7 @@ from bubbleproof.costs.configurations.decoder_layers import (
     mixture_layers,
 )
 from bubbleproof.costs.configurations.decoder_types import DECODERS
+from bubbleproof.costs.further_layers import kind_name, layered
 from bubbleproof.costs.layer_extras import layer_extras
 from bubbleproof.costs.layer_operation import LayerOperation
 from bubbleproof.costs.transformer import Transformer
@@ -164,7 +165,7 @@ def _model(base: Fields, each: Sequence[Fields], name: str) -> Transformer:
         return Transformer(**shape, **dense)
     plain = Transformer(**shape)
     kinds = {key: plain.with_changes(**dict(key)) for key in counts}
-    return plain.layered([(kinds[key], count, kinds[key].kind_name) for key, count in runs])
+    return layered(plain, [(kinds[key], count, kind_name(kinds[key])) for key, count in runs])
 
 
 def _fixed(one: Fields) -> tuple[tuple[str, Any], ...]:

@@ -41,6 +41,7 @@ from numpy.typing import NDArray
 from bubbleproof.costs.deployment import Deployment
 from bubbleproof.costs.flops import operation_flops
 from bubbleproof.costs.operations import LayerOperation, layer_operations
+from bubbleproof.costs.recompute_scopes import made_again
 from bubbleproof.costs.saved_bytes import message_bytes
 from bubbleproof.costs.times.software import Software
 from bubbleproof.costs.transformer import Transformer
@@ -146,7 +147,7 @@ def work(model: Transformer, at: Deployment, runs: Software, cards_per_node: int
     blocks = model.active * model.feed_forward + model.shared_feed_forward
     heads = model.query_width + model.kv_width + model.value_width
     inner = ELEMENT * tokens * (OF_BLOCK * blocks + OF_HEADS * heads) / at.tensor
-    again = AGAIN[at.scope]
+    again = AGAIN.get(at.scope) or _again(model, at)
     words = runs.words(model.vocabulary, at.tensor)
     scattered = is_scattered(at, runs, cards_per_node)
     return MicrobatchWork(
@@ -181,6 +182,22 @@ def _of_any_scope(
     """What is computed and sent whatever is recomputed."""
     products, attention = _products(model, at, runs), _attention(model, at, runs)
     return {**products, **attention, **_sent(model, at, runs, cards_per_node)}
+
+
+def _again(model: Transformer, at: Deployment) -> tuple[float, ...]:
+    """The same of modules: of products by FLOPs, of elements by the numbers that are made."""
+    names, others = (
+        made_again(model, at.scope),
+        [o for o in layer_operations(model) if not o.scores],
+    )
+    products = {o.name: operation_flops(o, model, at).forward for o in others if o.weights}
+    elements = {o.name: o.kept for o in others if not o.weights}
+    shares = [
+        float(sum(size for name, size in each.items() if name in names))
+        / float(sum(each.values()) or 1)
+        for each in (products, elements)
+    ]
+    return shares[0], float("attention" in names), shares[1]
 
 
 def _columns(**numbers: float) -> dict[str, Floats]:

@@ -15,7 +15,11 @@ from bubbleproof.formats.toml_text import toml_text
 
 
 def job_text(
-    model: Transformer | str, cluster: ClusterLayout, samples: int, sequence: int | None
+    model: Transformer | str,
+    cluster: ClusterLayout,
+    samples: int,
+    sequence: int | None,
+    framework: str | None = None,
 ) -> str:
     """The text of the file, with all deployments open that the framework runs.
 
@@ -25,6 +29,8 @@ def job_text(
         A published one by its name, a configuration (``hf:config.json``), or a shape.
     samples, sequence
         Of one training step, and the tokens of each; None: the model's longest.
+    framework
+        What trains it; None: the one that a file without a table ``[plan]`` is planned for.
     """
     named = model if isinstance(model, str) else model.name or "model"
     named = named if not is_configuration(named) else Path(named).stem
@@ -33,6 +39,7 @@ def job_text(
         "model": _named(model) if isinstance(model, str) else _shape(model),
         "cluster": cluster.model_dump(exclude_unset=True, exclude_none=True),
         "batch": batch,
+        **({} if framework is None else {"plan": {"framework": framework}}),
     }
     return toml_text({"name": f"{named}-{cluster.cards}x{cluster.card or 'cards'}", **tables})
 

@@ -73,7 +73,7 @@ class OpenChoices:
                 f"{name} runs {chunks} chunks per rank in groups of {at.pipeline} microbatches or "
                 f"more, which {one.microbatches} microbatches do not make"
             )
-        return self.too_few(one) or self.refused(at)
+        return self.too_few(one) or self.refused(at, is_told=True)
 
     def too_few(self, one: CombinationCosts) -> str:
         """Why the framework does not run so few microbatches; empty where it does."""
@@ -85,8 +85,9 @@ class OpenChoices:
             f"not {one.microbatches}"
         )
 
-    def refused(self, one: Combination) -> str:
-        """Why the framework does not run such sizes; empty where it does."""
+    def refused(self, one: Combination, *, is_told: bool = False) -> str:
+        """Why the framework does not run such sizes; empty where it does. One that the user has
+        told is nobody's double: its experts may be spread over tensor ranks too."""
         runs = self.runs
         levels = [
             level
@@ -102,7 +103,8 @@ class OpenChoices:
             return f"{self.framework} runs no head tied to another rank's embedding: pipeline = [1]"
         if one.precision and (why := runs.precision_refused(one.precision)):
             return why
-        over = one.experts_counted() if "expert" in self.listed else one.expert  # none is a double
+        is_told = is_told or "expert" in self.listed
+        over = one.experts_counted() if is_told else one.expert  # none is a double
         if one.data % over:
             nearest = gcd(one.expert, one.data)
             return f"expert {one.expert} does not divide data {one.data}; use expert = [{nearest}]"

@@ -18,14 +18,17 @@ from benchmarks.kept_by_torch import (
     NAMES,
     TOKENS,
     counted_layers,
+    kept_in,
     kept_layers,
+    model_of,
     shape_of,
     small_configuration,
 )
 from bubbleproof.costs import Deployment, known_model, layer_flops, layer_operations, layer_saved
 from bubbleproof.costs.deployment import SCOPES
-from bubbleproof.costs.recompute import MODULES, made_again
+from bubbleproof.costs.recompute_scopes import MODULES, made_again
 from bubbleproof.costs.saved_bytes import layer_input, operation_saved, scores_saved
+from proofs_tests.costs.configurations.test_further_layers import TOWERS
 
 RECORDED = json.loads(Path(__file__).with_name("kept_by_torch.json").read_text())
 
@@ -148,6 +151,29 @@ def test_a_frozen_layer_keeps_what_a_gradient_needs(name: str) -> None:
     for kind, one in zip(kinds, found, strict=True):
         assert layer_saved(kind.with_changes(frozen="weights"), AT) == one.kept
         assert layer_saved(kind.with_changes(frozen="all"), AT) == 0
+
+
+@pytest.mark.parametrize("kind", ["gemma3", "qwen2_audio"])
+def test_a_towers_layer_keeps_what_torch_keeps(kind: str) -> None:
+    """Of an image of 64 patches, and of a clip of 32 frames."""
+    transformers = pytest.importorskip("transformers")
+    torch = pytest.importorskip("torch")
+
+    content = TOWERS[kind]
+    keys = {key: value for key, value in content.items() if key != "model_type"}
+    config = transformers.CONFIG_MAPPING[kind](**keys)
+    if kind == "gemma3":
+        model = model_of(transformers.AutoModelForImageTextToText, config)
+        blocks = model.model.vision_tower.encoder.layers
+        image = torch.zeros(1, 3, 112, 112, dtype=torch.bfloat16)
+        found = kept_in(model, blocks, 64, lambda: model.get_image_features(image))
+    else:
+        model = model_of(transformers.AutoModelForSeq2SeqLM, config)
+        tower = model.model.audio_tower
+        sound = torch.zeros(1, 16, 64, dtype=torch.bfloat16)
+        found = kept_in(model, tower.layers, 32, lambda: tower(sound))
+    block = next(k for k, _ in shape_of(content).layer_runs if k.tokens and k.feed_forward)
+    assert [kept for kept, _ in found] == [layer_saved(block, AT)] * 3
 
 
 def test_what_full_leaves_is_what_the_layer_starts_from() -> None:

@@ -157,7 +157,8 @@ class LaneDrawing {
       const x = Math.round(view.x(time) * ratio) + 0.5;
       context.moveTo(x, y);
       context.lineTo(x, y + 4 * ratio);
-      context.fillText(time.toLocaleString("en"), x, y + 6 * ratio);
+      const words = time.toLocaleString("en"), half = context.measureText(words).width / 2;
+      context.fillText(words, Math.min(x, view.width * ratio - half), y + 6 * ratio);
     }
     context.stroke();
     context.textAlign = "right";

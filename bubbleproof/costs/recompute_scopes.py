@@ -18,21 +18,30 @@ A head that a module for further tokens has is not computed again.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import lru_cache
 
-from bubbleproof.costs.layer_operation import LayerOperation
 from bubbleproof.costs.operations import layer_operations
 from bubbleproof.costs.transformer import Transformer
 
 SCOPES = ("none", "attention", "full")
 OPERATIONS = ("norm+act", "op")
-MODULES = (
-    "core_attn", "layernorm", "mla_up_proj", "moe_act", "mlp", "moe", "shared_experts",
-    "gdn_norm_out",
-)  # fmt: skip
 _ACTIVATION = ("silu", "product", "gelu")
-_LATENT = ("query norm", "key-value norm", "query", "key-value")
+_SHARED = tuple(f"shared {name}" for name in ("rate", "up", "gate", "silu", "product", "gelu"))
 _MIXTURE = ("router", "sort", "up", "gate", *_ACTIVATION, "down")
+# The operations of each module, and the layers that have it.
+MODULES: dict[str, tuple[tuple[str, ...], Callable[[Transformer], bool]]] = {
+    "core_attn": (("attention",), lambda kind: kind.mixer is None),
+    "layernorm": (("norm", "norm 1", "norm 2"), lambda kind: kind.norms < 4),
+    "mla_up_proj": (
+        ("query norm", "key-value norm", "query", "key-value"), lambda kind: kind.kv_rank > 0
+    ),
+    "moe_act": (_ACTIVATION, lambda kind: kind.experts > 0),
+    "mlp": (("up", "gate", *_ACTIVATION), lambda kind: kind.experts == 0),
+    "moe": ((*_MIXTURE, *_SHARED), lambda kind: kind.experts > 0),
+    "shared_experts": (_SHARED, lambda kind: kind.experts > 0),
+    "gdn_norm_out": (("gated output",), lambda kind: kind.mixer is not None),
+}  # fmt: skip
 
 
 def words_of(scope: str) -> tuple[str, ...]:
@@ -83,28 +92,8 @@ def made_again(model: Transformer, scope: str) -> frozenset[str]:
         linears = [o.name for o in operations if o.weights and o.name != "router"]
         kept = {*linears[::2], *(each.name for each in operations if each.scores)}
         return frozenset(each.name for each in operations) - kept
-    return frozenset(o.name for o in operations if any(_of(word, o, model) for word in words))
-
-
-def _of(word: str, operation: LayerOperation, model: Transformer) -> bool:
-    """Whether the operation is one of Megatron-LM's module."""
-    name, mixed = operation.name, model.experts > 0
-    match word:
-        case "core_attn":
-            return operation.scores
-        case "layernorm":
-            return name in ("norm", "norm 1", "norm 3" if model.norms > 3 else "norm 2")
-        case "mla_up_proj":
-            return model.kv_rank > 0 and name in _LATENT
-        case "moe_act":
-            return mixed and name in _ACTIVATION
-        case "mlp":
-            return not mixed and name in ("up", "gate", *_ACTIVATION)
-        case "moe":
-            return mixed and (name in _MIXTURE or name.startswith("shared"))
-        case "shared_experts":
-            return name.startswith("shared")
-        case "gdn_norm_out":
-            return name == "gated output" and model.mixer is not None
-        case _:
-            return False
+    parts = [MODULES[word] for word in words if word != "none"]
+    names = {name for own, has in parts if has(model) for name in own}
+    if "layernorm" in words and model.norms > 3:  # those behind the blocks stay
+        names |= {"norm 1", "norm 3"}
+    return frozenset(each.name for each in operations if each.name in names)
