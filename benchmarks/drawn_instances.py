@@ -245,7 +245,7 @@ class PlainModel:
         end: cp_model.LinearExprT | None,
         when: cp_model.LiteralT,
     ) -> cp_model.IntervalVar:
-        end = begin + size if end is None else end
+        end = cp_model.LinearExpr.sum([begin, size]) if end is None else end
         return self.model.new_optional_interval_var(begin, size, end, when, "")
 
     def _hold(self) -> None:
