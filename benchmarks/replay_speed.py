@@ -4,8 +4,8 @@
 
 Both run one program (our lowering, as a table for PyTorch) with the same model and data, a process
 per rank, one thread each, and the executors take turns; the one that goes first alternates. Ours
-counts the live bytes of every storage meanwhile, which PyTorch's runtime has no counterpart of, so
-ours runs without that count too (``replay --no-count-bytes``).
+counts the live bytes of every storage and the work of every action meanwhile, which PyTorch's
+runtime has no counterpart of, so ours runs without work (``--no-count-work``), and without both.
 
 *Cold*, in fresh processes each time, two wall-clock times taken in the parent:
 
@@ -36,7 +36,7 @@ from typing import Annotated, TypeVar
 import typer
 from rich.console import Console
 
-from benchmarks.replay_steps import EXECUTORS, OURS, TORCH, UNCOUNTED, Team, plan_of
+from benchmarks.replay_steps import EXECUTORS, TORCH, Team, plan_of
 from bubbleproof.reference_exec.bits import are_equal
 from bubbleproof.reference_exec.drivers.gloo import run_gloo
 from bubbleproof.reference_exec.evidence.compare import summed_replicas
@@ -110,7 +110,10 @@ def measure(plan: ReplayPlan, repeats: int, console: Console) -> Seconds:
     wanted = _wanted(plan)
     runs: dict[str, Run] = dict.fromkeys(EXECUTORS, run_gloo) | {TORCH: run_torch_runtime}
     seconds: Seconds = {name: {kind: [] for kind in TIMES} for name in EXECUTORS}
-    for name in (TORCH, OURS):  # the server of processes has loaded what its first run needs
+    for name in (
+        TORCH,
+        EXECUTORS[0],
+    ):  # the server of processes has loaded what its first run needs
         _timed(runs[name], plan)
     for index in range(repeats):
         for name in turned(EXECUTORS, index):
@@ -149,7 +152,7 @@ def turned(items: Sequence[Item], index: int) -> Sequence[Item]:
 def _wanted(plan: ReplayPlan) -> dict[str, Gradients]:
     with single_threaded():
         ours, theirs = order_matched(plan)[0], order_matched(as_pytorch_adds(plan))[0]
-    return {OURS: ours, UNCOUNTED: ours, TORCH: theirs}
+    return dict.fromkeys(EXECUTORS, ours) | {TORCH: theirs}
 
 
 def _require_bits(name: str, found: Gradients, wanted: dict[str, Gradients]) -> None:
@@ -167,7 +170,7 @@ def ratios(seconds: Seconds) -> dict[str, dict[str, float]]:
             )
             for kind in seconds[name]
         }
-        for name in (OURS, UNCOUNTED)
+        for name in seconds.keys() - {TORCH}
     }
 
 
@@ -186,7 +189,7 @@ def _timed(run: Run, plan: ReplayPlan) -> tuple[list[RankResult], dict[str, floa
 def _section(words: str, seconds: Seconds) -> Iterator[str]:
     """A line for each time and, below it, one for each executor."""
     found = ratios(seconds)
-    for kind, rounds in seconds[OURS].items():
+    for kind, rounds in seconds[TORCH].items():
         yield f"{words} {kind}, ms, median (least to most) of {len(rounds)} rounds"
         yield from (f"    {_line(name, kind, seconds, found)}" for name in EXECUTORS)
 

@@ -1,11 +1,11 @@
 """Steps of ours and of PyTorch's runtime, in teams of processes that take turns.
 
 A team is a process per rank that holds one executor of a plan, its model, its data and its
-connections. The executors are ours, ours without the count of live bytes, which PyTorch's runtime
-has no counterpart of, and PyTorch's. The teams live side by side, and the others wait while one
-takes a step. A *round* is one training step of each, and the one that goes first alternates. Within
-its step a team runs the whole program, from data and weights to gradients; before it the gradients
-are dropped. Timed in each process:
+connections. The executors are ours, which counts the live bytes and the work of every action, ours
+that counts bytes alone, ours that counts nothing, as PyTorch's runtime, and PyTorch's. The teams
+live side by side, and the others wait while one takes a step. A *round* is one training step of
+each, and the one that goes first alternates. Within its step a team runs the whole program, from
+data and weights to gradients; before it the gradients are dropped. Timed in each process:
 
 ``wall``
     from the first rank's beginning to the last rank's end, seconds, on the clock that all processes
@@ -44,8 +44,9 @@ from bubbleproof.reference_exec.pytorch.worker import TorchRank
 from bubbleproof.reference_exec.runtime.compute import Gradients
 from bubbleproof.reference_exec.runtime.rank import Rank
 
-OURS, UNCOUNTED, TORCH = "ours", "ours, no bytes counted", "PyTorch"
-EXECUTORS = (OURS, UNCOUNTED, TORCH)
+OURS, BYTES, UNCOUNTED = "ours", "ours, bytes counted", "ours, nothing counted"
+TORCH = "PyTorch"
+EXECUTORS = (OURS, BYTES, UNCOUNTED, TORCH)
 LIMIT_S = 300.0
 _Named = dict[tuple[int, str], npt.NDArray[np.generic]]
 Taker = Callable[[], Callable[[], Gradients]]  # takes a step; what it gives tells the gradients
@@ -140,7 +141,7 @@ class Team:
 
 def plan_of(name: str, plan: ReplayPlan) -> ReplayPlan:
     """The plan as an executor runs it."""
-    return replace(plan, counts_bytes=name == OURS)
+    return replace(plan, counts_bytes=name in (OURS, BYTES), counts_work=name == OURS)
 
 
 def _work(name: str, seat: Seat, parent: Connection) -> None:

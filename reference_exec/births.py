@@ -61,8 +61,11 @@ def storages_of(objects: Iterable[object]) -> Iterator[torch.UntypedStorage]:
         if isinstance(each, torch.UntypedStorage):
             yield each
         elif isinstance(each, torch.Tensor):
-            with suppress(NotImplementedError, RuntimeError, ValueError):
-                yield each.untyped_storage()
+            try:  # at every action, of all that is young: ``suppress`` takes as long again
+                storage = each.untyped_storage()
+            except (NotImplementedError, RuntimeError, ValueError):
+                continue
+            yield storage
 
 
 def _of_class(objects: Sequence[object], base: type[Kind] | tuple[type[Kind], ...]) -> list[Kind]:

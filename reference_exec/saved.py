@@ -48,9 +48,10 @@ class SavedTensors:
     def __exit__(self, *error: object) -> None:
         self._hooks.__exit__(*error)
         for alias in self._packed:
-            if not self._ledger.excludes(alias.untyped_storage()):
+            storage = alias.untyped_storage()
+            if not self._ledger.excludes(storage):
                 self._aliases.append(weakref.ref(alias))
-                self._need(alias)
+                self._need(storage)
         self._packed.clear()
         self._ledger.watch(self)
 
@@ -60,8 +61,8 @@ class SavedTensors:
         The owner of the output must not run the graph's backward and keep the output.
         """
         self._output = weakref.ref(output)
-        self._need(output)
-        self._need(given)
+        self._need(output.untyped_storage())
+        self._need(given.untyped_storage())
         self._ledger.watch(self)
 
     @property
@@ -81,8 +82,7 @@ class SavedTensors:
             self._needed.clear()
         return bool(self._needed)
 
-    def _need(self, tensor: torch.Tensor) -> None:
-        storage = tensor.untyped_storage()
+    def _need(self, storage: torch.UntypedStorage) -> None:
         if storage._cdata not in self._needed:
             self._needed.add(self._ledger.acquire(storage))
 

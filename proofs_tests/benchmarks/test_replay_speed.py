@@ -9,7 +9,7 @@ import pytest
 pytest.importorskip("torch.distributed.pipelining.schedules", reason="torch is not installed")
 
 from benchmarks import replay_many, replay_speed
-from benchmarks.replay_steps import EXECUTORS, OURS, TORCH, UNCOUNTED
+from benchmarks.replay_steps import BYTES, EXECUTORS, OURS, TORCH, UNCOUNTED
 
 
 def test_it_tells_all_times_of_each_round(capsys: pytest.CaptureFixture[str]) -> None:
@@ -26,7 +26,7 @@ def test_it_tells_all_times_of_each_round(capsys: pytest.CaptureFixture[str]) ->
         json=True,
     )
     told = json.loads(capsys.readouterr().out)
-    assert set(told["ratios"]) == {OURS, UNCOUNTED}
+    assert set(told["ratios"]) == {OURS, BYTES, UNCOUNTED}
     assert set(told["ratios"][OURS]) == set(replay_speed.TIMES)
     assert set(told["seconds"]) == set(EXECUTORS)
     for times in told["seconds"].values():

@@ -132,7 +132,7 @@ def without_loss() -> OwnModel:
 
 @seeded
 def without_modules() -> OwnModel:
-    return replace(plain(), stages=[nn.Linear(4, 4), 3])  # type: ignore[list-item]  # wrong on purpose
+    return replace(plain(), stages=[nn.Linear(4, 4), 3])  # wrong on purpose
 
 
 @seeded
