@@ -105,7 +105,9 @@ def line_of(lists: ModuloLists) -> Line | None:
 
 def _kinds(lists: ModuloLists) -> list[int] | None:
     """F and B, or F, I and W, where there is nothing else and what they hold is known."""
-    if lists.members is None or lists.members.shape[1] < lists.few.num_ranks:
+    if lists.heads is None or lists.members is None:
+        return None
+    if lists.members.shape[1] < lists.few.num_ranks:
         return None
     kinds: list[int] = np.unique(lists.few.actions.kind).tolist()
     is_meant = kinds in ([Kind.F, Kind.B], [Kind.F, Kind.I, Kind.W])
