@@ -190,7 +190,8 @@ def test_a_model_that_is_another_when_cut_is_refused() -> None:
 def test_what_is_asked_for_beside_the_file_is_done(written: Write) -> None:
     for name in ("eager", "sdpa"):
         stages = hf_model(written("llama", f",attention={name}").on(2)).stages
-        assert {getattr(stage.model, "config")._attn_implementation for stage in stages} == {name}
+        models: list[Any] = [stage.model for stage in stages]
+        assert {model.config._attn_implementation for model in models} == {name}
     squared = hf_model(written("llama", ",loss=square").on(2))
     assert squared.loss(torch.full((2, 3), 3.0), torch.zeros(1)).item() == 4.5
     assert "vision_config" in CONFIGS["gemma3"]
