@@ -45,10 +45,12 @@ from bubbleproof.costs.saved_bytes import operation_saved
 SCALE, LAYERS, TOKENS, CHUNK = 16, 4, 61, 64
 AT = Deployment(sequence=TOKENS, accounting="fused")
 NAMES = (
-    "llama-3.1-8b", "qwen3-8b", "gemma-2-9b", "gemma-3-1b", "olmo-2-7b", "gpt-neox-20b",
+    "llama-3.1-8b", "qwen3-8b", "gemma-2-9b", "gemma-3-1b", "olmo-2-7b", "gpt-neox-20b", "opt-66b",
     "command-r-plus", "nemotron-4-340b", "deepseek-v3", "glm-4.5-air", "mixtral-8x7b",
     "gpt-oss-20b", "mamba2-2.7b", "jamba-v0.1", "nemotron-h-8b", "qwen3-next-80b-a3b",
 )  # fmt: skip
+IN_STEPS = ("bloom", "falcon", "gpt_neo", "codegen")  # of attentions that transformers has so alone
+EVERY_EXPERT = ("llama4_text",)  # of which transformers multiplies each with every token
 NO_KEYS = ("model_type", "architectures", "quantization_config", "auto_map")
 
 
@@ -67,6 +69,8 @@ def small_configuration(name: str) -> dict[str, Any]:
     from bubbleproof.reference_exec.models.hf_scale import narrowed, with_layers
 
     content = json.loads((CONFIGURATIONS / f"{name}.json").read_text("utf-8"))
+    if content["model_type"] in IN_STEPS:
+        raise ValueError("transformers has its attention in steps alone")
     small = narrowed(content, _config(content), SCALE, TOKENS)
     text = small.get("text_config", small)
     with_layers(text, _config(small).get_text_config(), _layers(name))
@@ -75,6 +79,7 @@ def small_configuration(name: str) -> dict[str, Any]:
         for key in {*text} - {*content}:  # of layers that the pattern has not
             if "moe" in key or "expert" in key:
                 del text[key]
+    text |= {key: 0.0 for key in text if "drop" in key and isinstance(text[key], float)}
     if "word_embed_proj_dim" in text:
         text["word_embed_proj_dim"] = text["hidden_size"]
     return small
@@ -144,7 +149,9 @@ def kept_layers(content: dict[str, Any], *, frozen: bool = False) -> list[KeptLa
     if "vision_config" in content:
         auto = transformers.AutoModelForImageTextToText
     model = model_of(auto, config)
-    if any("xperts" in type(each).__name__ for each in model.modules()):
+    if content["model_type"] in EVERY_EXPERT:
+        content = {**content, "num_experts_per_tok": config.num_local_experts}
+    elif any("xperts" in type(each).__name__ for each in model.modules()):
         model.set_experts_implementation("grouped_mm")
     counted = counted_layers(content)
     lists = [each for each in model.modules() if isinstance(each, nn.ModuleList)]
@@ -185,7 +192,7 @@ class _Ledger:
     """The storages that autograd keeps in each block, by the module that runs."""
 
     def __init__(self, model: nn.Module, blocks: nn.ModuleList, tokens: int) -> None:
-        self._tokens = tokens
+        self._tokens, self._hidden = tokens, 0
         self.layers = [(0, 0) for _ in blocks]
         self._number = {id(block): number for number, block in enumerate(blocks)}
         self._seen = {_storage(each) for each in (*model.parameters(), *model.buffers())}
@@ -201,6 +208,7 @@ class _Ledger:
             self._running.append(name.rpartition(".")[2])
             if id(module) in self._number:
                 self._layer = self._number[id(module)]
+                self._hidden = given[0].shape[-1]
                 self._leave_out([*given[1:], *named.values()])
 
         return enter
@@ -239,7 +247,7 @@ class _Ledger:
         if not kept.is_floating_point():
             return True
         inside = self._running[-1]
-        is_stream = kept.dtype == torch.bfloat16 and kept.numel() > TOKENS * CHUNK // 2
+        is_stream = kept.dtype == torch.bfloat16 and kept.shape[-1] == self._hidden
         return (inside in ("gate", "router") and not is_stream) or (
             inside == "experts" and kept.ndim > 0 and kept.shape[-1] == 1
         )

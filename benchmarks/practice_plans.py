@@ -173,7 +173,8 @@ def _told(
     file: ClusterFile, found: AnyClusterPlan, own: AnyOwn, practice: Practice, options: PlanOptions
 ) -> tuple[str, ...]:
     """The set of the bound, the error, and why practice's deployment or any is excluded."""
-    told = [f"{len(found.rows):,} deployments; bound of {found.bounded}"]
+    many = len(found.rows) > 1
+    told = [f"{len(found.rows):,} deployment{'s' * many}; bound of {found.bounded}"]
     told.append(f"{estimate_error(file).told}, {file.training.cluster.runs.name}")
     if practice.source:
         told.append(f"practice: {practice.source}")

@@ -27,14 +27,12 @@ def main() -> None:
         _tell_version()
         return
     from bubbleproof.cli import main as command
-    from bubbleproof.commands.interrupts import loaded_since
 
-    loaded_since(began)
     is_ours = signal.getsignal(signal.SIGINT) is _end
     try:
         if is_ours:
             signal.signal(signal.SIGINT, signal.default_int_handler)
-        command()
+        command(began)
     except KeyboardInterrupt:  # beside the command's own guard
         _end(signal.SIGINT, None)
     finally:

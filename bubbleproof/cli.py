@@ -16,6 +16,7 @@ import typer
 from typer import Argument, Option
 from typer.main import get_command
 
+from bubbleproof.commands.interrupts import loaded_since
 from bubbleproof.commands.last_resort import status_of_call
 from bubbleproof.commands.options.option_groups import (
     GivenOptions,
@@ -445,6 +446,14 @@ def frameworks(detail: Detail, name: ListedName = None, json: Json = False) -> N
 _built = cache(get_command)  # in one process, all commands and their options are made once
 
 
-def main() -> None:
-    """Run the command line and exit with its status."""
+def main(began: float | None = None) -> None:
+    """Run the command line and exit with its status.
+
+    Parameters
+    ----------
+    began
+        Since when it is waited for, a moment of ``time.perf_counter``; None: since now.
+    """
+    if began is not None:
+        loaded_since(began)
     sys.exit(status_of_call(lambda: _built(app)(standalone_mode=False)))

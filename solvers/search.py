@@ -62,6 +62,7 @@ MOST_BOUNDED_FIRST = 10_000  # tasks: beyond, bounds take longer than a first sc
 MOST_TURNS = 50_000  # tasks: beyond, checking one takes as long as finding many, and bounds longer
 PRICING = 0.15  # of the time left, for prices
 LOOKING = 0.3  # of the time left, for an engine before excerpts are proved about
+MOST_AFRESH = 600  # tasks: beyond, windows find more than an engine that begins from nothing
 EXCERPTING = 0.45  # of the time left, for proofs about excerpts
 LISTING = 0.1  # of the time left, for list scheduling once there is a schedule
 COMBING = 0.2  # of the time left, for long pipelines block by block
@@ -147,6 +148,7 @@ class Search(BoundSearch):
             self._try_repeating,
             self._try_combs,
             partial(self._improve, GLANCING),
+            self._look_afresh,
             self._lengthen,
             self._price,
             self._excerpt,
@@ -245,6 +247,12 @@ class Search(BoundSearch):
         is_small = self.problem.num_tasks < LEAST_IMPROVED
         if is_small and self._shares_stores and self._is_open:
             self._call_engine("cpsat", LOOKING)
+
+    def _look_afresh(self) -> None:
+        """The same of some more tasks, from nothing: near a known schedule CP-SAT stays near it."""
+        is_some = LEAST_IMPROVED <= self.problem.num_tasks <= MOST_AFRESH
+        if is_some and self._shares_stores and self._is_open:
+            self._call_engine("cpsat", LOOKING, is_fresh=True)
 
     @cached_property
     def improving(self) -> WindowSearch:
@@ -364,8 +372,11 @@ class Search(BoundSearch):
             return None
         return verdict.measured
 
-    def _call_engine(self, name: str, share: float) -> None:
-        """Let an engine improve the incumbent and the bound in a share of the time left."""
+    def _call_engine(self, name: str, share: float, *, is_fresh: bool = False) -> None:
+        """Let an engine improve the incumbent and the bound in a share of the time left.
+
+        ``is_fresh``: of what is known it is told the limit alone.
+        """
         limit = self._limit
         encoding = Encoding(
             self.problem,
@@ -374,11 +385,11 @@ class Search(BoundSearch):
             limit=limit,
             least=self.lower_bound,
             extra=self.latest,
-            windows=self._windows(limit),
+            windows=None if is_fresh else self._windows(limit),
         )
         budget = self.budget(share, lambda value, bound: self.report(name, value, bound))
         best = self.best
-        hint = None if best is None else starts_by_task(self.problem, best.schedule)
+        hint = None if best is None or is_fresh else starts_by_task(self.problem, best.schedule)
         search = engine(name)
         self.engine = name
         outcome = run_interruptibly(lambda: search(encoding, hint, budget), budget.stop)

@@ -20,6 +20,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import cache
 from math import ceil
 
 from bubbleproof.costs.cluster import Cluster
@@ -59,15 +60,6 @@ class ClusterLayers:
     cuts: tuple[Cut, ...]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Kept:
-    """Of a microbatch: bytes that the embedding, a layer of each kind and the head keep, and those
-    that a card needs now and then."""
-
-    parts: Sequence[Number]
-    moment: int
-
-
 class JobLayers:
     """The numbers of a model's deployments on a cluster, its samples cut in ``shares``; what
     several of them have in common is kept."""
@@ -75,15 +67,20 @@ class JobLayers:
     def __init__(self, model: Transformer, cluster: Cluster, shares: int = 1) -> None:
         self.model, self.cluster, self.shares = model, cluster, shares
         self.times = JobTimes(model, cluster)
-        self._kept: dict[Deployment, _Kept] = {}
-        self._states: dict[Deployment, tuple[Sequence[int], int]] = {}
+        self.microbatch, self.state = cache(self._microbatch), cache(self._state)
 
     def of(self, at: Deployment, rule: CutRule, microbatches: int = 1) -> ClusterLayers:
-        """The numbers of one of them, as ``cluster_layers`` says."""
-        static, gathered = self._state(at.of_weights)
+        """The numbers of one of them, as ``cluster_layers`` says.
+
+        Parameters
+        ----------
+        microbatches
+            Of a step.
+        """
+        static, gathered = self.state(at.of_weights)
         self.cluster.require(at)
-        times, kept = self.times.of(at), self._microbatch(at.of_microbatch)
-        every = zip(self.times.parts(times), kept.parts, static, strict=True)
+        times, (kept, moment) = self.times.of(at), self.microbatch(at.of_microbatch)
+        every = zip(self.times.parts(times), kept, static, strict=True)
         embedding, *kinds, head = (self._part(*each) for each in every)
         runs = zip(self.times.places, self.times.runs, strict=True)
         layers = Layers(
@@ -92,7 +89,7 @@ class JobLayers:
             head=head,
             rule=rule,
         )
-        beside = self.cluster.reserve + kept.moment + gathered
+        beside = self.cluster.reserve + moment + gathered
         cuts = _cuts(layers, at.pipeline, microbatches, self.cluster.memory - beside)
         return ClusterLayers(
             layers=layers,
@@ -111,28 +108,21 @@ class JobLayers:
 
         Raises ``ValueError`` where the model cannot be cut so.
         """
-        if at not in self._states:
-            at.with_changes(pipeline=1).require(self.model)
-            weights = part_weights(self.model, self.times.kinds, at)
-            gathered = ceil(gathered_weights(self.model, at))
-            self._states[at] = [state_bytes(each, at) for each in weights], gathered
-        return self._states[at]
+        at.with_changes(pipeline=1).require(self.model)
+        weights = part_weights(self.model, self.times.kinds, at)
+        return [state_bytes(each, at) for each in weights], ceil(gathered_weights(self.model, at))
 
-    def _microbatch(self, once: Deployment) -> _Kept:
-        if once not in self._kept:
-            layers = [layer_saved(kind, once) for kind in self.times.kinds]
-            if once.scope == "none":
-                software, moment, more = self._beside(once)
-                ends = embedding_saved(self.model, once), _head_bytes(self.model, once, more)
-                moment += software
-            else:  # one layer is there in full while it is made again
-                whole = self._microbatch(once.with_changes(scope="none"))
-                (embedding, *saved, head), moment = whole.parts, whole.moment
-                ends = embedding, head
-                pairs = zip(saved, layers, strict=True)
-                moment += max(ceil(whole_layer - kept) for whole_layer, kept in pairs)
-            self._kept[once] = _Kept(parts=[ends[0], *layers, ends[1]], moment=moment)
-        return self._kept[once]
+    def _microbatch(self, once: Deployment) -> tuple[Sequence[Number], int]:
+        """Bytes that the embedding, a layer of each kind and the head keep of a microbatch, and
+        those that a card needs now and then."""
+        layers = [layer_saved(kind, once) for kind in self.times.kinds]
+        if once.scope == "none":
+            software, moment, more = self._beside(once)
+            embedding, head = embedding_saved(self.model, once), _head_bytes(self.model, once, more)
+            return [embedding, *layers, head], software + moment
+        (embedding, *saved, head), moment = self.microbatch(once.with_changes(scope="none"))
+        again = (ceil(all_of_it - kept) for all_of_it, kept in zip(saved, layers, strict=True))
+        return [embedding, *layers, head], moment + max(again)  # one layer in full while it is made
 
     def _beside(self, once: Deployment) -> tuple[int, int, int]:
         """Bytes that layers need for their software and for a moment, the kind that needs most, and

@@ -10,7 +10,7 @@ from __future__ import annotations
 from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
-from functools import lru_cache
+from functools import cache, lru_cache
 from itertools import accumulate, pairwise
 
 import numpy as np
@@ -91,19 +91,18 @@ class JobTimes:
         self.model, self.cluster, self.runs = model, cluster, model.layer_runs
         self.kinds = list(dict.fromkeys(kind for kind, _ in self.runs))
         self.places = [self.kinds.index(kind) for kind, _ in self.runs]
-        self._passes: dict[Deployment, tuple[Floats, Floats, Floats]] = {}
-        self._replicas: dict[Deployment, Replicas] = {}
+        self.microbatch, self.exchanged = cache(self._microbatch), cache(self._exchanged)
 
     def of(self, at: Deployment) -> ClusterTimes:
         """The times of one of them."""
         runs, constants = self.cluster.runs, self.cluster.constants
-        found = self._shared(self._microbatch(at.of_microbatch), self._exchanged(at.of_weights))
+        found = self._shared(self.microbatch(at.of_microbatch), self.exchanged(at.of_weights))
         embedding, *kinds, head = found
         sent = float(sent_bytes(self.model, at, self.cluster))
         sent = constants["factor"] * float(message(sent, runs.overlaps, constants))
-        counts = [number for _, number in self.runs]
+        each = zip(self.places, self.runs, strict=True)
         return ClusterTimes(
-            layers=tuple((kinds[n], count) for n, count in zip(self.places, counts, strict=True)),
+            layers=tuple((kinds[place], number) for place, (_, number) in each),
             embedding=embedding,
             head=head,
             message=sent if at.pipeline > 1 else 0.0,
@@ -123,29 +122,21 @@ class JobTimes:
 
     def _microbatch(self, once: Deployment) -> tuple[Floats, Floats, Floats]:
         """Forward, backward and backward for weights of the embedding, each kind and the head."""
-        if once not in self._passes:
-            kernels = [_kernels(kind, once, self.cluster) for kind in self.kinds]
-            ends = kernels[self.places[-1]]
-            embedding, head = ends.embedding_each_way, ends.head_each_pass
-            layers = [_layer(*each) for each in zip(kernels, self.kinds, strict=True)]
-            back = embedding * (not self.model.frozen)
-            every = [(embedding, back, back), *layers, (head, 2 * head, head)]
-            forward, backward, late = (np.stack(column) for column in zip(*every, strict=True))
-            self._passes[once] = forward, backward, late
-        return self._passes[once]
+        kernels = [_kernels(kind, once, self.cluster) for kind in self.kinds]
+        ends = kernels[self.places[-1]]
+        embedding, head = ends.embedding_each_way, ends.head_each_pass
+        back = embedding * (not self.model.frozen)
+        layers = (_layer(*each) for each in zip(kernels, self.kinds, strict=True))
+        every = [(embedding, back, back), *layers, (head, 2 * head, head)]
+        forward, backward, late = (np.stack(column) for column in zip(*every, strict=True))
+        return forward, backward, late
 
     def _exchanged(self, at: Deployment) -> Replicas:
         """What replicas exchange of the embedding, each kind and the head."""
-        if at not in self._replicas:
-            runs, per_node = self.cluster.runs, self.cluster.card.cards_per_node
-            every = [
-                replicas(weights, at, runs, per_node)
-                for weights in part_weights(self.model, self.kinds, at)
-            ]
-            names = [field.name for field in fields(Replicas)]
-            columns = {name: np.stack([getattr(of, name) for of in every]) for name in names}
-            self._replicas[at] = Replicas(**columns)
-        return self._replicas[at]
+        weights, cards = part_weights(self.model, self.kinds, at), self.cluster.card.cards_per_node
+        every = [replicas(each, at, self.cluster.runs, cards) for each in weights]
+        names = [field.name for field in fields(Replicas)]
+        return Replicas(**{name: np.stack([getattr(of, name) for of in every]) for name in names})
 
     def _shared(self, times: tuple[Floats, Floats, Floats], of: Replicas) -> list[Passes[float]]:
         """The passes of each part, beside what replicas exchange."""
@@ -154,12 +145,9 @@ class JobTimes:
             exposed = dict.fromkeys(("exposed_gradient", "exposed_shard"), 1 - hidden)
             constants = {**constants, **exposed}
             of = replace(of, overlaps=np.asarray(1.0), prefetches=np.asarray(1.0))
-        found = passes(*times, of, constants)
-        columns = {field.name: getattr(found, field.name).tolist() for field in fields(Passes)}
-        return [
-            Passes(**dict(zip(columns, row, strict=True)))
-            for row in zip(*columns.values(), strict=True)
-        ]
+        found, names = passes(*times, of, constants), [field.name for field in fields(Passes)]
+        rows = zip(*(getattr(found, name).tolist() for name in names), strict=True)
+        return [Passes(**dict(zip(names, row, strict=True))) for row in rows]
 
 
 def part_weights(model: Transformer, kinds: Sequence[Transformer], at: Deployment) -> list[Weights]:

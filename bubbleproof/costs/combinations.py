@@ -21,7 +21,7 @@ from bubbleproof.costs.cluster_layers import ClusterLayers, JobLayers
 from bubbleproof.costs.deployment import Deployment
 from bubbleproof.costs.order_estimates import OrderEstimate, order_estimate
 from bubbleproof.costs.transformer import Transformer
-from bubbleproof.theory.pipelines.shapes.layer_cuts import Cut, CutRule, Layers, of_stages
+from bubbleproof.theory.pipelines.shapes.layer_cuts import Cut, CutRule, Layers
 
 MOST_COMBINATIONS = 100_000
 OTHERS = ("micro_batch", "scope", "expert", "precision")
@@ -223,7 +223,7 @@ def legal(counts: Iterable[object]) -> list[CombinationCosts]:
 
 def _held(layers: Layers, cut: Cut) -> int:
     """Bytes of the fullest stage with one microbatch."""
-    return max(of_stages(layers.held, layers.marks(cut)))
+    return max(layers.of_stages("held", cut))
 
 
 def _no_microbatches(samples: int, each: int) -> str:

@@ -158,7 +158,7 @@ def _block(
     )
     gate = (linear("gate", h, f, k * f),) if model.gated else ()
     down = linear("down", f, h, 0 if prefix else k * h)
-    return (linear("up", h, f, k * f), *gate, *activation, down)
+    return (linear("up", h, f, 0 if model.relu else k * f), *gate, *activation, down)
 
 
 def _router(model: Transformer) -> tuple[LayerOperation, ...]:

@@ -19,7 +19,7 @@ from dataclasses import dataclass
 
 from bubbleproof.costs.cluster_layers import ClusterLayers
 from bubbleproof.costs.times.allocated import in_flight_passes
-from bubbleproof.theory.pipelines.shapes.layer_cuts import Cut, of_stages
+from bubbleproof.theory.pipelines.shapes.layer_cuts import Cut
 
 MOST_CHUNKS = 8
 
@@ -53,9 +53,8 @@ def order_estimate(numbers: ClusterLayers, *, microbatches: int) -> OrderEstimat
 
 def _of(numbers: ClusterLayers, cut: Cut, microbatches: int, chunks: int) -> OrderEstimate:
     layers, ranks, latency = numbers.layers, len(cut), numbers.latency
-    marks = layers.marks(cut)
-    ticks = of_stages(layers.ticks, marks)
-    static, kept_once = (of_stages(layers.sums[name], marks) for name in ("static", "activation"))
+    columns = (layers.of_stages(name, cut) for name in ("ticks", "static", "activation"))
+    ticks, static, kept_once = columns
     kept = [in_flight_passes(ranks, rank, microbatches, chunks) for rank in range(ranks)]
     around = sum(ticks) + 2 * (ranks * chunks - 1) * latency  # of one microbatch, down and up
     first = sum(ticks) // (ranks * chunks) + 2 * latency

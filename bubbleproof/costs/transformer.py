@@ -73,6 +73,7 @@ class Transformer:
     ("all").
     ``norms`` counts the norms of a layer; ``embedding_norm`` is one more after the embedding. A
     layer norm has a scale and a shift, or a "scale" alone, or is "bare"; an RMS norm has a scale.
+    ``relu``: what goes into a plain block's activation is not kept, which its output tells.
     ``tied``: the head reads the embedding's weights. ``dropout``: masks are kept for the backward.
     Raises ``ValueError`` for numbers that make no model.
     """
@@ -86,6 +87,7 @@ class Transformer:
     head_width: int = 0
     positions: int = 0
     gated: bool = False
+    relu: bool = False
     norm: Norm = "layer"
     norms: int = 2
     embedding_norm: bool = False

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from itertools import count
 from pathlib import Path
 
@@ -16,7 +17,7 @@ from bubbleproof.formats.clusters.cluster_toml import (
     read_cluster_file,
 )
 from bubbleproof.formats.clusters.deployed_space import all_counted, deployed_space
-from bubbleproof.planners import PlanOptions, counting
+from bubbleproof.planners import PlanOptions
 from bubbleproof.planners.cluster_planned import NOT_COUNTED, ClusterPlan
 from bubbleproof.planners.counting import UncountedCombination, counted_within
 from bubbleproof.planners.planning import plan_cluster
@@ -209,7 +210,7 @@ def test_all_are_counted_while_none_has_room() -> None:
     roomy = cluster_file_of_text(SMALL, name="small")
     with pytest.MonkeyPatch.context() as patch:
         for given, share in ((file, 3), (roomy, 1)):
-            patch.setattr(counting.time, "perf_counter", count(0).__next__)
+            patch.setattr(time, "perf_counter", count(0).__next__)
             found = counted_within(given, len(every) / 4)
             done = sum(not isinstance(one, UncountedCombination) for one in found)
             assert done == pytest.approx(share * len(every) / 4, abs=2)

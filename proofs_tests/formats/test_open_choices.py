@@ -14,8 +14,10 @@ from bubbleproof.formats.clusters.deployed_content import deployed_file
 from bubbleproof.formats.clusters.deployed_space import all_counted, deployed_space
 from bubbleproof.formats.clusters.hardware_toml import CALIBRATED
 from bubbleproof.formats.clusters.open_choices import OpenChoices
+from bubbleproof.formats.clusters.own_configuration import own_configuration
 from bubbleproof.formats.errors import UnusableInput
 from bubbleproof.frameworks import FRAMEWORKS, framework_choices, framework_of_costs
+from bubbleproof.planners.own_run import own_run
 from proofs_tests.commands.small_cluster import SMALL
 
 
@@ -204,3 +206,18 @@ def test_a_plan_for_a_framework_is_timed_as_that_framework(framework: str, softw
     if framework == "megatron-core":
         plan = plan.replace("zero = [2]", "zero = [1]")
     assert read(plan).training.cluster.runs.name == software
+
+
+def test_what_is_told_may_spread_experts_over_tensor_ranks() -> None:
+    """Megatron's groups of experts go over tensor x data ranks: 4 of 2 x 2. An open file that lists
+    no experts leaves it out, as a double of expert 2; a configuration of one's own does run it."""
+    moe = SMALL.replace(
+        'family = "llama"', 'family = "mixture"\nexperts = 4\nexperts_per_token = 2'
+    )
+    moe = moe.replace("cards = 4", "cards = 8").replace("128 MiB", "1 GiB")
+    file = read(text=moe)
+    own = own_configuration("tensor=2 pipeline=2 expert=4", 8)
+    assert not file.runs(own.combination)
+    assert file.with_own(own).own == own
+    run = own_run(file, own)
+    assert (run.reason, run.fits) == ("", True)

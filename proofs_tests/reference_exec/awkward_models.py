@@ -295,7 +295,7 @@ KEPT = model(nn.Linear(4, 4), nn.Linear(4, 4))
 @seeded
 def generated() -> OwnModel:
     stages = (nn.Linear(4, 4) for _ in range(2))
-    return replace(model(), stages=stages)  # type: ignore[arg-type]  # wrong on purpose
+    return replace(model(), stages=stages)  # wrong on purpose
 
 
 def growing() -> OwnModel:

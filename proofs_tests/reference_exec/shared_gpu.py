@@ -45,5 +45,5 @@ def stand_in() -> None:
     torch.cuda.device_count = lambda: 1
     torch.distributed.is_nccl_available = lambda: True
     torch.distributed.new_group = _over_gloo
-    cuda.CudaDevice = HostAsGpu  # type: ignore[assignment,misc]  # of the device's form
+    cuda.CudaDevice = HostAsGpu  # type: ignore[assignment, misc]  # of the device's form
     vars(under_torchrun)["nccl_here"] = _nccl

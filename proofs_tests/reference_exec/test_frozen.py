@@ -80,7 +80,7 @@ def test_gradients_are_those_of_a_plain_loop() -> None:
     }
     assert found.keys() == {key for key, gradient in plain.items() if gradient is not None}
     for key, gradient in found.items():
-        assert torch.allclose(gradient, plain[key], rtol=0, atol=1e-15), key  # type: ignore[arg-type]  # not None
+        assert torch.allclose(gradient, plain[key], rtol=0, atol=1e-15), key
 
 
 def test_bytes_are_those_of_what_is_trained() -> None:

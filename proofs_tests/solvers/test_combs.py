@@ -87,7 +87,7 @@ def test_at_the_edges_it_is_right_or_finds_nothing(name: str) -> None:
     [
         chunked(placement="wave"),
         loop(num_ranks=1),
-        loop(num_ranks=8),
+        loop(num_ranks=3),
         loop(num_microbatches=15),  # fewer than ranks
         loop(latency=(1 << 40) + 1),  # no unit makes the numbers small
         chunked(forward=(2,) * 16 + (3,) * 16),  # chunks that differ
@@ -96,6 +96,19 @@ def test_at_the_edges_it_is_right_or_finds_nothing(name: str) -> None:
 )
 def test_it_steps_aside(pipeline: Pipeline) -> None:
     assert not list(comb_schedules(ModuloLists(pipeline.problem()), budget()))
+
+
+def test_a_memory_that_binds_asks_for_longer_periods() -> None:
+    # The work of two chunks is 12 ticks, the shortest way down and up 8 ticks a rank: at 12 ticks a
+    # microbatch room for (8 + 16) * 8 / 12 = 16 is full, and every wait takes more. Lists repeat
+    # every 15 1/3 ticks. Two microbatches in 14 ticks a chunk wait for nothing but that.
+    pipeline = chunked(num_ranks=8, num_microbatches=128, capacity=16)
+    lists = ModuloLists(pipeline.problem())
+    list(lists.schedules(is_brief=True))
+    assert lists.rate is not None
+    found = [accepted(pipeline.problem(), s).makespan for s in comb_schedules(lists, budget())]
+    assert found
+    assert 12 * 128 < min(found) < lists.rate * 128
 
 
 def test_a_tighter_memory_leaves_lanes_empty() -> None:

@@ -130,3 +130,34 @@ def test_a_cycle_that_takes_no_time_is_no_contradiction(ticks: int, lag: int) ->
     )
     result = solved(problem)
     assert (result.status, result.makespan) == (Status.OPTIMAL, 2 * ticks)
+
+
+@pytest.mark.parametrize(
+    ("changes", "optimum"),
+    [
+        # F 2 and B 4 of two chunks and 40 microbatches.
+        ({"num_ranks": 1}, 40 * 2 * 6),
+        ({"capacity": 2}, None),
+        ({"num_chunks": 1, "capacity": 1}, 40 * (4 * 6 + 6)),  # one microbatch at a time, 6 links
+        ({"forward": 0, "backward": 0, "latency": 0}, 0),
+        ({"forward": 0}, None),
+        ({"num_microbatches": 3}, None),
+        ({"forward": 2 << 40, "backward": 4 << 40, "latency": 1 << 40}, None),
+        ({"forward": 7, "backward": 11, "latency": 3}, None),
+        ({"forward": (2,) * 7 + (1 << 40,)}, None),
+    ],
+)
+def test_loops_at_the_edges_of_every_method(
+    changes: dict[str, object], optimum: int | None
+) -> None:
+    """Lists, combs, windows, prices and engines step aside, or what they find is right."""
+    given = {"num_ranks": 4, "num_microbatches": 40, "num_chunks": 2, "capacity": 8}
+    times = {"forward": 2, "backward": 4, "latency": 1}
+    problem = Pipeline(**{**given, **times, **changes}).problem()  # type: ignore[arg-type]  # any
+    result = solve(problem, SolveOptions(work=0.3, threads=1))
+    assert result.schedule is not None
+    assert check(problem, result.schedule).ok
+    assert result.value is not None
+    assert result.value >= result.best_bound
+    if optimum is not None:
+        assert result.value == optimum

@@ -31,16 +31,17 @@ import numpy as np
 
 from bubbleproof.solvers.engines.cycle import Block
 from bubbleproof.solvers.engines.engine import Budget
-from bubbleproof.solvers.lists.modulo_lists import ModuloLists
+from bubbleproof.solvers.lists.modulo_lists import GRAIN, ModuloLists
 from bubbleproof.solvers.starts import schedule_of_starts
 from bubbleproof.theory.model.actions import Ints, Kind
 from bubbleproof.theory.model.schedule import Schedule
 from bubbleproof.theory.pipelines.timing import UntimedProgram, left_shift
 
-LEAST_RANKS = 16  # below, other methods see the pipeline as a whole
+LEAST_RANKS = 4  # below, other methods see the pipeline as a whole
 MOST_TASKS = 9  # of a rank in a period, and of a microbatch in a block
 MOST_COUNT = 4  # microbatches of a period
-LONGEST = Fraction(9, 8)  # times the work of a rank
+LONGEST = Fraction(6, 5)  # times what a rank's work or memory asks for
+PARTS = 8  # of the periods between, that are looked at first
 MOST_TICKS = 10_000  # of a task or lag, in units that divide them all
 WORK = 0.5  # deterministic seconds of CP-SAT for a block
 RIDDEN = 2e-7  # units of work for each task that is put into a lane
@@ -104,7 +105,9 @@ def line_of(lists: ModuloLists) -> Line | None:
 
 def _kinds(lists: ModuloLists) -> list[int] | None:
     """F and B, or F, I and W, where there is nothing else and what they hold is known."""
-    if lists.members is None or lists.members.shape[1] < lists.few.num_ranks:
+    if lists.heads is None or lists.members is None:
+        return None
+    if lists.members.shape[1] < lists.few.num_ranks:
         return None
     kinds: list[int] = np.unique(lists.few.actions.kind).tolist()
     is_meant = kinds in ([Kind.F, Kind.B], [Kind.F, Kind.I, Kind.W])
@@ -145,6 +148,8 @@ class Combs:
         self.problem, self.line, self.budget = lists.problem, line, budget
         self.searching = budget.part(SEARCHING)
         self.members, self.stays = lists.members, lists.stays
+        self.known = None if lists.rate is None else lists.rate / line.unit  # of a schedule
+        self.least = Fraction(lists.least, GRAIN * line.unit * line.chunks)
         place = np.cumsum(self.problem.actions.microbatch == 0) - 1
         self.place = place[self.members[:, 0]]
         self.few_ticks = lists.few.duration
@@ -152,7 +157,7 @@ class Combs:
 
     def schedules(self) -> Iterator[Schedule]:
         """That of the best period for each number of microbatches, for the checker to judge."""
-        best: Fraction | None = None
+        best = self.known
         for number in range(1, min(MOST_COUNT, MOST_TASKS // len(self.line.rows)) + 1):
             chosen = self._best(number, best)
             if chosen is not None:
@@ -160,15 +165,27 @@ class Combs:
                 yield from self._told(pattern)
 
     def _best(self, number: int, best: Fraction | None) -> tuple[Fraction, Pattern] | None:
-        """The best pattern of so many microbatches and its rate, which is less than ``best``."""
-        work, chosen, worse = number * max(map(sum, self.line.ticks)), None, 0
-        for ticks in range(int(LONGEST * work), max(1, work) - 1, -1):
-            if worse > WORSE or not self.searching.seconds:
-                break
-            pattern, worse = self.pattern(number, ticks, best), worse + 1
-            if pattern is not None and (best is None or self.rate(pattern) < best):
-                best, worse = self.rate(pattern), 0
-                chosen = best, pattern
+        """The best pattern of so many microbatches and its rate, which is less than ``best``.
+
+        Periods are shortened as long as that brings something, in steps that are halved.
+        """
+        least, chunks = max(1, number * max(map(sum, self.line.ticks))), self.line.chunks
+        most, chosen, seen = int(LONGEST * self.least * number), None, set[int]()
+        if best is not None:
+            most = min(most, math.ceil(best * number / chunks) - 1)
+        step = max(1, (most - least) // PARTS)
+        best_ticks = most
+        while step:
+            worse, ticks = 0, min(most, best_ticks + step)
+            while ticks >= least and worse <= WORSE and self.searching.seconds:
+                if ticks not in seen:
+                    seen.add(ticks)
+                    pattern, worse = self.pattern(number, ticks, best), worse + 1
+                    if pattern is not None and (best is None or self.rate(pattern) < best):
+                        best, best_ticks, worse = self.rate(pattern), ticks, 0
+                        chosen = best, pattern
+                ticks -= step
+            step //= 2
         return chosen
 
     def _told(self, pattern: Pattern) -> Iterator[Schedule]:

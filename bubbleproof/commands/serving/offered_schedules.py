@@ -180,7 +180,8 @@ def offer(each: OfferedSchedule) -> dict[str, object]:
 
 
 def _fields(family: Family) -> list[str]:
-    ticks = ("tF", "tI", "tW") if family.is_split else ("tF", "tB")
+    told = family.full_params(FamilyParameters(p=1, m=1), Pipeline(num_ranks=1, num_microbatches=1))
+    ticks = (name for name in ("tF", "tB", "tI", "tW") if name in told)
     return ["p", "m", *(name for name in _SHORT if name in family.options), *ticks]
 
 
@@ -189,7 +190,7 @@ def _values(family: Family, first: FamilyParameters) -> dict[str, str]:
     found = {"p": first.p, "m": first.m, "tF": first.tF}
     if family.is_split:
         found["tI"], found["tW"] = first.split_ticks if first.tB is None else (1, 1)
-    else:
+    elif "tB" in _fields(family):
         found["tB"] = first.full_ticks
     words = {name: str(value) for name, value in found.items()}
     for name in family.options:

@@ -135,6 +135,8 @@ def _extras(layer: Fields, told: Fields) -> tuple[LayerOperation, ...]:
         "statistics": 1 if layer["norm"] == "rms" else 2,
     }
     of_attention = {key: told[key] for key in EXTRAS[:3] if key in told and attends}
+    if told.get("qk_norm") == "plain" and not layer.get("chunk"):  # Llama 4's without positions
+        of_attention.pop("qk_norm", None)
     of_experts = {key: told[key] for key in EXTRAS[3:] if key in told and layer.get("experts")}
     if not layer.get("shared_feed_forward"):
         of_experts.pop("shared_gate", None)

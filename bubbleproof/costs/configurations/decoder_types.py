@@ -116,7 +116,8 @@ def _opt(keys: Configuration) -> Fields:
         if not keys.flag(key, True):
             raise keys.wrong(key, "true, as counted here", False)
     keys.flag("_remove_final_layer_norm")
-    return gpt(positions=_learned(2, 2048))(keys)
+    relu = keys.word("activation_function", "relu") == "relu"
+    return gpt(positions=_learned(2, 2048), relu=relu)(keys)
 
 
 def _gpt_neox(keys: Configuration) -> Fields:

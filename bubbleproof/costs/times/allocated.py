@@ -90,10 +90,7 @@ def allocated(
     for stage in range(at.pipeline):
         is_first, is_last = stage == 0, stage == at.pipeline - 1
         own = [model.between(before[n], cut[n]) for n in range(stage, len(cut), at.pipeline)]
-        counts: dict[Transformer, int] = {}
-        for kind, count in (kind for each in own for kind in each):
-            counts[kind] = counts.get(kind, 0) + count
-        kinds = tuple(counts.items())
+        kinds = tuple(kind for each in own for kind in each)
         weights = sum((layer_weights(kind, at) * count for kind, count in kinds), Weights())
         weights += embedding_weights(model, at) if is_first else Weights()
         weights += head_weights(model, at, is_copied=not is_first) if is_last else Weights()
@@ -102,9 +99,8 @@ def allocated(
         saved = in_flight * each
         if is_first and not runs.sequence_parallel:
             saved += min(in_flight, microbatches) * embedding_saved(model, at)
-        again: Number = 0
-        if at.scope == "full":
-            again = max((layer_saved(kind, at, "none") for kind, _ in kinds), default=0)
+        whole = [layer_saved(kind, at, "none") for kind, _ in kinds]
+        again = max(whole, default=0) if at.scope == "full" else 0
         software, moment = needed_beside(model, kinds, at, runs, has_head=is_last)
         found.append(
             StageBytes(

@@ -61,7 +61,7 @@ class CutBounds:
         """
         least, number = self.layers.least(len(self.stage_ranks)), self.layers.number
         (path, work), last, m = self._times(), len(self.stage_ranks) - 1, self.microbatches
-        held = self.layers.held
+        held = self.layers.sums["held"]
         ends, found = list[list[range]](), [[0] * number + [1]]
         for stage in range(last, -1, -1):
             few, rows = least[stage], []
@@ -79,8 +79,6 @@ class CutBounds:
 
     def _times(self) -> tuple[list[int], list[int]]:
         """Ticks before each of ``sums``: of what a rank there waits for, and of all work."""
-        layers, sums = self.layers, self.layers.sums
-        if not self.is_split:
-            return layers.ticks, layers.ticks
-        late = map(add, sums["input_backward"], sums["weight_backward"])
-        return sums["forward"], list(map(add, sums["forward"], late))
+        sums, late = self.layers.sums, ("input_backward", "weight_backward")
+        work = list(map(add, sums["forward"], map(add, *(sums[name] for name in late))))
+        return (sums["forward"], work) if self.is_split else (sums["ticks"], sums["ticks"])

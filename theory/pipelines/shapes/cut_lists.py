@@ -178,7 +178,7 @@ def _shown(
     slices: int = 1,
 ) -> tuple[int, ...]:
     """What each rank shows that the cut takes (``cut_bounds``), the most first."""
-    ticks, marks = layers.ticks, layers.marks(cut)
+    ticks, marks = layers.sums["ticks"], layers.marks(cut)
     found: dict[int, int] = {}
     for rank, (begin, end) in zip(stage_ranks, pairwise(marks), strict=True):
         work = microbatches * (ticks[end] - ticks[begin])
@@ -210,7 +210,7 @@ def balanced_cuts(
         waiting = CutBounds(layers=layers, stage_ranks=stage_ranks, microbatches=microbatches)
         return [_lightest(each, room) for each in (replace(waiting, slices=NEVER), waiting)]
     plain = balanced_cut(layers, stage_ranks)
-    ticks, marks = layers.ticks, layers.marks(plain)
+    ticks, marks = layers.sums["ticks"], layers.marks(plain)
     first = {rank: ticks[marks[stage_ranks.index(rank)]] for rank in set(stage_ranks)}
     return [plain, balanced_cut(layers, stage_ranks, first, microbatches)]
 
@@ -222,7 +222,7 @@ def _furthest(bounds: CutBounds, least: Cut, bound: int, room: int) -> tuple[Cut
     Beside it the least that a stage shows with a layer more: up to there no bound has another cut.
     """
     layers, slices, m = bounds.layers, bounds.slices, bounds.microbatches
-    ticks, held, number = layers.ticks, layers.held, layers.number
+    ticks, held, number = layers.sums["ticks"], layers.sums["held"], layers.number
     found, end, rest, more = list[int](), 0, sum(least), NEVER
     for stage, few in enumerate(least):
         begin, rest = end + (stage > 0), rest - few
@@ -247,7 +247,7 @@ def _lightest(bounds: CutBounds, room: int | None) -> Cut:
     found, _ = _furthest(bounds, least, NEVER, rooms)
     if not found:
         return _lightest(bounds, None)
-    fewest = bounds.microbatches * layers.ticks[-1] // len(stages)  # no cut shows less
+    fewest = bounds.microbatches * layers.sums["ticks"][-1] // len(stages)  # no cut shows less
     while (most := 1 + max(_of_stages(bounds, found))) - fewest > 1:
         cut, more = _furthest(bounds, least, (fewest + most) // 2, rooms)
         found, fewest = (cut, fewest) if cut else (found, more)
@@ -263,7 +263,7 @@ def _lightest(bounds: CutBounds, room: int | None) -> Cut:
 
 def _of_stages(bounds: CutBounds, cut: Cut) -> list[int]:
     """What each stage shows that the cut takes."""
-    ticks, slices, m = bounds.layers.ticks, bounds.slices, bounds.microbatches
+    ticks, slices, m = bounds.layers.sums["ticks"], bounds.slices, bounds.microbatches
     marks = pairwise(bounds.layers.marks(cut))
     return [ticks[begin] // slices + m * (ticks[end] - ticks[begin]) for begin, end in marks]
 
@@ -277,22 +277,21 @@ class _RankLoads:
         for stage, rank in enumerate(bounds.stage_ranks):
             self.first.setdefault(rank, stage)
         self.work = dict.fromkeys(self.first, 0)
-        ticks = bounds.layers.ticks
+        ticks = bounds.layers.sums["ticks"]
         for rank, (begin, end) in zip(bounds.stage_ranks, pairwise(self.marks), strict=True):
             self.work[rank] += ticks[end] - ticks[begin]
 
     def move(self, of: int, to: int, room: int) -> bool:
         """Move a layer to the stage beside where that has the room, and ranks are lighter then."""
-        ticks, held, marks = self.bounds.layers.ticks, self.bounds.layers.held, self.marks
-        mark = max(of, to)
+        sums, marks, mark = self.bounds.layers.sums, self.marks, max(of, to)
         before, after = marks[mark], marks[mark] + (1 if of > to else -1)
-        more = abs(ticks[after] - ticks[before])
+        more = abs(sums["ticks"][after] - sums["ticks"][before])
         giver, taker = self.bounds.stage_ranks[of], self.bounds.stage_ranks[to]
         shown = sorted((self._shown(giver), self._shown(taker)), reverse=True)
         self.work[giver] -= more
         self.work[taker] += more
         marks[mark] = after
-        is_full = held[marks[to + 1]] - held[marks[to]] > room
+        is_full = sums["held"][marks[to + 1]] - sums["held"][marks[to]] > room
         moved = sorted((self._shown(giver), self._shown(taker)), reverse=True)
         if not is_full and moved < shown:
             return True
@@ -302,7 +301,7 @@ class _RankLoads:
         return False
 
     def _shown(self, rank: int) -> int:
-        waits = self.bounds.layers.ticks[self.marks[self.first[rank]]] // self.bounds.slices
+        waits = self.bounds.layers.sums["ticks"][self.marks[self.first[rank]]] // self.bounds.slices
         return waits + self.bounds.microbatches * self.work[rank]
 
 
@@ -340,7 +339,7 @@ def balanced_cut(
     >>> balanced_cut(Layers(runs=((layer, 6),), rule=NamedCuts(), head=head), (0, 1, 2))
     (2, 2, 2)
     """
-    ticks, cut = layers.ticks, list(layers.least(len(stage_ranks)))
+    ticks, cut = layers.sums["ticks"], list(layers.least(len(stage_ranks)))
     number, more = layers.number, ticks[-2] - ticks[1]
     if number < sum(cut):
         return ()

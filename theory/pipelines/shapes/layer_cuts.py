@@ -122,20 +122,24 @@ class Layers:
 
     @cached_property
     def sums(self) -> dict[str, list[int]]:
-        """Of each of ``PARTS``: before the embedding, each layer and the head, and behind."""
+        """Before the embedding, each layer and the head, and behind: of each of ``PARTS``, of the
+        ``ticks`` of a forward and a backward, of what weights and one microbatch have ``held``."""
         parts = [part for part, number in self.runs for _ in range(number)]
         every = [self.embedding, *parts, self.head]
-        return {name: [0, *accumulate(map(attrgetter(name), every))] for name in PARTS}
+        found = {name: [0, *accumulate(map(attrgetter(name), every))] for name in PARTS}
+        found["ticks"] = list(map(add, found["forward"], found["backward"]))
+        return found | {"held": list(map(add, found["activation"], found["static"]))}
 
-    @cached_property
-    def ticks(self) -> list[int]:
-        """The same of a forward and a backward."""
-        return list(map(add, self.sums["forward"], self.sums["backward"]))
+    def of_stages(self, name: str, cut: Cut) -> list[int]:
+        """One of ``sums`` of each stage of the cut.
 
-    @cached_property
-    def held(self) -> list[int]:
-        """The same of the memory units of weights and of one microbatch."""
-        return list(map(add, self.sums["activation"], self.sums["static"]))
+        Parameters
+        ----------
+        name
+            Which one.
+        """
+        found = [self.sums[name][mark] for mark in self.marks(cut)]
+        return list(map(sub, found[1:], found))
 
     def stages(self, cut: Cut) -> list[LayerPart]:
         """What each stage of the cut takes and holds.
@@ -146,24 +150,9 @@ class Layers:
             Ticks and units of memory of all its layers, with the embedding in stage 0 and the head
             in the last one.
         """
-        marks = self.marks(cut)
-        columns = [of_stages(self.sums[name], marks) for name in PARTS]
-        return [
-            LayerPart(**dict(zip(PARTS, row, strict=True))) for row in zip(*columns, strict=True)
-        ]
+        columns = zip(*(self.of_stages(name, cut) for name in PARTS), strict=True)
+        return [LayerPart(**dict(zip(PARTS, row, strict=True))) for row in columns]
 
     def marks(self, cut: Cut) -> list[int]:
         """Which of ``sums`` each stage of the cut begins with, and the last."""
         return [0, *(1 + end for end in accumulate(cut[:-1])), self.number + 2]
-
-
-def of_stages(sums: Sequence[int], marks: Sequence[int]) -> list[int]:
-    """The part of each stage.
-
-    Parameters
-    ----------
-    sums, marks
-        Of ``Layers``: one of its sums, and a cut's marks in them.
-    """
-    found = [sums[mark] for mark in marks]
-    return list(map(sub, found[1:], found))
