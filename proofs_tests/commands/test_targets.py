@@ -32,7 +32,7 @@ OTHERS = {
     "pareto": {"problem", "cluster", "scheduler"},
     "plan": {
         "problem", "cluster", "paper", "yours", "what_if", "memory", "scheduler", "cards",
-        "samples", "sequence", "hardware",
+        "samples", "sequence", "hardware", "card", "framework",
     },
     "bench": {"problems", "engine"},
     "verify": {"schedule", "problem", "comm", "certificate", "dialect", "runtime"},
