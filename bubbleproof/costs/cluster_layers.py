@@ -70,7 +70,15 @@ class JobLayers:
         self.microbatch, self.state = cache(self._microbatch), cache(self._state)
 
     def of(self, at: Deployment, rule: CutRule, microbatches: int = 1) -> ClusterLayers:
-        """The numbers of one of them, as ``cluster_layers`` says."""
+        """The numbers of one of them, as ``cluster_layers`` says.
+
+        Parameters
+        ----------
+        rule
+            Which cuts of the layers are tried.
+        microbatches
+            Those of a step.
+        """
         static, gathered = self.state(at.of_weights)
         self.cluster.require(at)
         times, (kept, moment) = self.times.of(at), self.microbatch(at.of_microbatch)
