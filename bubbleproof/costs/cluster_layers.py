@@ -74,8 +74,10 @@ class JobLayers:
 
         Parameters
         ----------
+        rule
+            Which cuts of the layers are tried.
         microbatches
-            Of a step.
+            Those of a step.
         """
         static, gathered = self.state(at.of_weights)
         self.cluster.require(at)
