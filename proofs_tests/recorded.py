@@ -48,6 +48,9 @@ MEANT: tuple[str, ...] = (
     "verify --json: rule 6 says that sends and receives match, and that there is no deadlock",
     "convert: what is not written, in those words",
     "costs --json: active parameters; plan, estimate --json: times of named terms, memory by kind",
+    "solve of a capped pipeline: a line says what the limit costs",
+    "plan, estimate --json: an estimate's band is of the nearest sources; notes, yours, what_if",
+    "plan of slices: Seq1F1B is among the orders; claims --paper field --json: its claims",
 )
 _VOLATILE = {"seconds", "versions", "machine", "elapsed", "cores"}
 # with the spaces around: a column is as wide as the seconds in it
