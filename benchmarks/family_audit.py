@@ -131,6 +131,11 @@ STATEMENTS: dict[str, tuple[SourceStatement, ...]] = {
         SourceStatement("App. A: peak at most pv + 1", "p*v + 1", _fullest, is_limit=True),
     ),
     "pipemesh": (SourceStatement("(mv + p-1)(tF + tB), m >= p", "3*(m*v + p-1)", _span, "m >= p"),),
+    "forward": (
+        SourceStatement("(mv + p-1) tF, v = 1 or p divides m", "m*v + p-1", _span,
+                        "v == 1 or m % p == 0"),
+        SourceStatement("peak 1: nothing is kept for a backward", "1", _fullest),
+    ),
     "trecomp-interleaved": (
         SourceStatement("Figure 6(e): at most half of what two chunks of p ranks hold, and p more",
                         "2*p", _fullest, "v == 2 and m % p == 0 and m >= 2*p", is_limit=True),

@@ -63,7 +63,9 @@ def template(name: str, shape: Mapping[str, int | tuple[int, ...]]) -> Template:
 
     Raises ``ValueError`` for a shape that the family does not take.
     """
-    member = family(name).member(make_parameters({**shape, **_CODED}))
+    chosen = family(name)
+    coded = {tick: code for tick, code in _CODED.items() if tick in chosen.ticks}
+    member = chosen.member(make_parameters({**shape, **coded}))
     problem, schedule = member.problem, member.schedule
     task, resource, start = known_rows(problem, schedule)
     order, awaited = _awaited(problem, schedule, task, resource, start)

@@ -100,6 +100,8 @@ def test_every_familys_table_is_whole_and_right(version: tuple[int, int]) -> Non
             assert check_runtime_collectives(case.problem, table).ok, case.name
             reduced = [a.stage for a in table.actions if a.kind is Kind.REDUCE_GRAD]
             expected = range(len(case.problem.stage_to_rank)) if version >= (2, 10) else ()
+            if {Kind(kind) for kind in case.problem.actions.kind.tolist()} == {Kind.F}:
+                expected = ()  # no backward runs, so there is no gradient to reduce
             assert sorted(reduced) == [*expected], case.name
             cells = table.actions.is_kind(Kind.REDUCE_GRAD, Kind.WAIT_REDUCE_GRAD)
             assert check_communication(case.problem, table.take(~cells)).ok, case.name

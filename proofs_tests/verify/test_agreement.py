@@ -13,7 +13,7 @@ import pytest
 
 from bubbleproof.theory.families import families
 from bubbleproof.verify.communication import evict_load
-from proofs_tests.cases import all_family_cases
+from proofs_tests.cases import Case, all_family_cases
 from proofs_tests.sized import sized
 from proofs_tests.verify.agreement import (
     RUNS,
@@ -22,10 +22,12 @@ from proofs_tests.verify.agreement import (
     Tally,
     cases,
     evicting,
+    orders_of,
     tally_of,
 )
 from proofs_tests.verify.program_mutations import PROGRAM_OPERATORS, TRANSFER_OPERATORS
-from proofs_tests.verify.token_simulator import SEMANTICS
+from proofs_tests.verify.program_mutations.operators import RECVS, SENDS
+from proofs_tests.verify.token_simulator import SEMANTICS, Wiring
 
 TWO_NEIGHBOURS = ("tpipe", "trecomp-interleaved")  # ranks that talk to two others in each step
 PER_FAMILY, TOTAL = sized((1, 1), full=(3, 6000))
@@ -82,9 +84,24 @@ def test_program_operators_are_as_harmful_as_they_say(tally: Tally) -> None:
         assert seen == expected[operator.nature], operator.name
 
 
+def turns_around(case: Case) -> bool:
+    """Whether a rank both sends and receives, else a task stands between any two transfers.
+
+    Two ranks on which no backward runs send one way alone: F, send, F, send; receive, F, receive.
+    """
+    orders = orders_of(case, Wiring.of(case.problem))
+    kinds = [{action.kind for action in order} for order in orders]
+    return any(found & {*SENDS} and found & {*RECVS} for found in kinds)
+
+
 def test_every_program_operator_mutates_every_family(tally: Tally) -> None:
     assert families().keys() <= cases(PER_FAMILY).keys()
-    wanted = [(op.name, family) for op in PROGRAM_OPERATORS for family in cases(PER_FAMILY)]
+    wanted = [
+        (op.name, family)
+        for op in PROGRAM_OPERATORS
+        for family, members in cases(PER_FAMILY).items()
+        if op.name != "swapped_neighbouring_transfers" or any(map(turns_around, members))
+    ]
     wanted += [(operator.name, TRANSFERS) for operator in TRANSFER_OPERATORS]
     assert [pair for pair in wanted if not tally.families[pair]] == []
 

@@ -15,7 +15,7 @@ from typing import ClassVar, Never
 
 import numpy as np
 
-from bubbleproof.theory.families.parameters import FamilyParameters, make_parameters
+from bubbleproof.theory.families.parameters import TICKS, FamilyParameters, make_parameters
 from bubbleproof.theory.model.actions import ActionTable, Ints, Kind
 from bubbleproof.theory.model.problem import Problem
 from bubbleproof.theory.model.schedule import Program, Schedule
@@ -54,6 +54,7 @@ class Family(ABC):
     has_two_chunks: ClassVar[bool] = False  # and no other number
     placement: ClassVar[str] = "loop"
     is_split: ClassVar[bool] = False
+    ticks: ClassVar[tuple[str, ...]] = TICKS  # the durations that it has parameters for
     cuts_weights: ClassVar[bool] = False
     least: ClassVar[frozenset[str]] = frozenset()
     adds: ClassVar[frozenset[str]] = frozenset()  # the choices (``Choices.added``) that it orders

@@ -17,7 +17,7 @@ from __future__ import annotations
 import numpy as np
 
 from bubbleproof.theory.families.base import Family, program_of_ranks
-from bubbleproof.theory.families.parameters import FamilyParameters
+from bubbleproof.theory.families.parameters import TICKS, FamilyParameters
 from bubbleproof.theory.model.actions import Kind
 from bubbleproof.theory.model.schedule import Program
 from bubbleproof.theory.pipelines.frozen import untrained
@@ -31,6 +31,7 @@ class ForwardOnly(Family):
     title = "Forward only"
     source = "_ScheduleForwardOnly of torch.distributed.pipelining; Megatron-LM's forward_only"
     options = frozenset({"v"})
+    ticks = ("tF",)
     adds = frozenset(untrained(1))
 
     def refusal(self, pipeline: Pipeline) -> str | None:
@@ -46,8 +47,8 @@ class ForwardOnly(Family):
         return made.with_changes(**untrained(made.num_stages)) if is_alone else made
 
     def pipeline(self, params: FamilyParameters) -> Pipeline:
-        for name in ("tB", "tI", "tW"):
-            if (value := getattr(params, name)) is not None:
+        for name in TICKS:
+            if name not in self.ticks and (value := getattr(params, name)) is not None:
                 raise ValueError(f"{self.name} takes no parameter {name}, got {name}={value}")
         made = super().pipeline(params)
         return made.with_changes(**untrained(made.num_stages))

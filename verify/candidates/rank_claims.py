@@ -155,8 +155,11 @@ class ShownByRanks:
         """The rank of each stage, and what one microbatch holds, and how long, by its slices."""
         forward = np.flatnonzero(self.problem.actions.kind == Kind.F)  # by stage, then slice
         shape = -1, 1 + int(self.problem.actions.slice.max())
+        homes = self.problem.rank_of_task[forward.reshape(shape)[:, 0]]
+        if not self.problem.actions.is_kind(Kind.B, Kind.I).any():  # each F gives back what it took
+            nothing = np.zeros(forward.reshape(shape).shape, dtype=np.int64)
+            return homes, nothing, nothing
         passes = forward.reshape(shape), backwards_of(self.problem, forward).reshape(shape)
-        homes = self.problem.rank_of_task[passes[0][:, 0]]
         return homes, _held(self.problem, *passes), _lives(self.problem, *passes)
 
 

@@ -38,6 +38,10 @@ def has_splits(specimen: Specimen) -> bool:
     return bool(specimen.problem.actions.is_kind(Kind.W).any())
 
 
+def has_backwards(specimen: Specimen) -> bool:
+    return anything(specimen) and bool(specimen.problem.actions.is_kind(Kind.B, Kind.I).any())
+
+
 def has_full_backwards(specimen: Specimen) -> bool:
     return bool(specimen.problem.actions.is_kind(Kind.B).any())
 

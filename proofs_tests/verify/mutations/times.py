@@ -8,6 +8,7 @@ from random import Random
 from bubbleproof.theory.model.actions import NONE, Action, Kind
 from proofs_tests.verify.mutations.operators import (
     backward_forward_places,
+    has_backwards,
     has_forwards_after_backwards,
     has_lags,
     has_splits,
@@ -146,7 +147,7 @@ def lag_ignored(random: Random, specimen: Specimen) -> Specimen | None:
     )
 
 
-@operator("DEPENDENCIES")
+@operator("DEPENDENCIES", needs=has_backwards)
 def backward_before_forward(random: Random, specimen: Specimen) -> Specimen | None:
     return _exchanged(random, specimen, (Kind.B, Kind.I), Kind.F)
 
