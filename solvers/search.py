@@ -249,9 +249,13 @@ class Search(BoundSearch):
             self._call_engine("cpsat", LOOKING)
 
     def _look_afresh(self) -> None:
-        """The same of some more tasks, from nothing: near a known schedule CP-SAT stays near it."""
+        """The same of some more tasks, from nothing: near a known schedule CP-SAT stays near it.
+
+        Where a limit is asked about, proofs that are checked come first.
+        """
         is_some = LEAST_IMPROVED <= self.problem.num_tasks <= MOST_AFRESH
-        if is_some and self._shares_stores and self._is_open:
+        is_asked = self.options.within is not None
+        if is_some and self._shares_stores and self._is_open and not is_asked:
             self._call_engine("cpsat", LOOKING, is_fresh=True)
 
     @cached_property

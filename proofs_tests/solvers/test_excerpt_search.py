@@ -116,7 +116,7 @@ def test_solve_refutes_by_windows(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(search, "LOOKING", 0.0)
     problem = split_loop(36)
     assert lower_bounds(problem).best.bound == 1234
-    options = SolveOptions(time_limit=600, work=1.5, threads=1, within=1246)
+    options = SolveOptions(time_limit=600, work=2.0, threads=1, within=1246)
     found = solve(problem, options)
     assert isinstance(found.certificate, MicrobatchWindows)
     assert found.status is Status.INFEASIBLE
