@@ -102,7 +102,7 @@ def _iteration(name: str, batch: int) -> float:
     latency = ceil(times.message * US / slices)
     problem = built.pipeline.with_changes(latency=latency).problem()
     makespan = measure(problem, left_shift(problem, built.schedule.program)).makespan
-    return makespan / US + times.step_end([(5,) * RANKS])
+    return makespan / US + times.step_end([(4, *(5,) * (RANKS - 2), 4)])
 
 
 def _memory() -> list[Headline]:

@@ -33,6 +33,7 @@ def run_calibrate(
     json: bool,
 ) -> int:
     """Fit the constants, write them, and print them with the error that is left."""
+    hardware_path(output)  # refused before rows are read
     taken = measured_rows(rows, yours, took)
     found = fitted_hardware(
         taken.rows, output, card, "--card", source=taken.name, refused=taken.refused

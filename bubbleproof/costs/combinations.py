@@ -11,7 +11,7 @@ and the head stand, which only adds to a rank).
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from functools import cached_property
 from itertools import product
 from math import prod
@@ -92,6 +92,10 @@ class TrainingJob:
     def numbers(self) -> JobLayers:
         """Makes the numbers of its deployments."""
         return JobLayers(self.model, self.cluster, self.shares)
+
+    def __getstate__(self) -> dict[str, object]:
+        """Its fields: what was kept beside them is made again, and no process takes it."""
+        return {field.name: getattr(self, field.name) for field in fields(self)}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
