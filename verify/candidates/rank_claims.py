@@ -120,8 +120,7 @@ class ShownByRanks:
         homes, ranks = self.problem.occupancy, range(pipeline.num_ranks)
         own = [homes.task[homes.resource == rank] for rank in ranks]
         nothing = [NO_PATH] * self.problem.num_tasks  # of precedences in a circle
-        paths = paths_along(self.problem, self.problem.edges, ranks)
-        heads, tails = paths or (nothing, nothing)
+        heads, tails = paths_along(self.problem, self.problem.edges, ranks) or (nothing, nothing)
         self.ends = [min(heads[t] for t in each) + min(tails[t] for t in each) for each in own]
         each = [self.copies * int(self.problem.duration[tasks].sum()) for tasks in own]
         self.work = [ends + ticks for ends, ticks in zip(self.ends, each, strict=True)]
@@ -153,14 +152,13 @@ class ShownByRanks:
     @cached_property
     def _stays(self) -> tuple[Ints, Ints, Ints]:
         """The rank of each stage, and what one microbatch holds, and how long, by its slices."""
-        forward = np.flatnonzero(self.problem.actions.kind == Kind.F)  # by stage, then slice
-        shape = -1, 1 + int(self.problem.actions.slice.max())
-        homes = self.problem.rank_of_task[forward.reshape(shape)[:, 0]]
-        if not self.problem.actions.is_kind(Kind.B, Kind.I).any():  # each F gives back what it took
-            nothing = np.zeros(forward.reshape(shape).shape, dtype=np.int64)
-            return homes, nothing, nothing
-        passes = forward.reshape(shape), backwards_of(self.problem, forward).reshape(shape)
-        return homes, _held(self.problem, *passes), _lives(self.problem, *passes)
+        problem, actions = self.problem, self.problem.actions  # tasks by stage, then slice
+        forward = np.flatnonzero(actions.kind == Kind.F).reshape(-1, 1 + int(actions.slice.max()))
+        homes = problem.rank_of_task[forward[:, 0]]
+        if not actions.is_kind(Kind.B, Kind.I).any():  # a forward keeps nothing when it ends
+            return homes, 0 * forward, 0 * forward
+        backward = backwards_of(problem, forward.ravel()).reshape(forward.shape)
+        return homes, _held(problem, forward, backward), _lives(problem, forward, backward)
 
 
 def _held(problem: Problem, forward: Ints, backward: Ints) -> Ints:
@@ -183,5 +181,4 @@ def _lives(problem: Problem, forward: Ints, backward: Ints) -> Ints:
     for g, k in np.ndindex(len(lives) - 1, lives.shape[1]):  # what crosses the boundary behind g
         there, back = forward[g : g + 2, k].tolist(), backward[g : g + 2, k].tolist()
         lives[g, k] += lag[there[0], there[1]] + lag[back[1], back[0]]
-    found: Ints = np.cumsum(lives[::-1], axis=0)[::-1]
-    return found
+    return np.asarray(np.cumsum(lives[::-1], axis=0)[::-1], dtype=np.int64)
