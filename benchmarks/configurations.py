@@ -145,7 +145,7 @@ def run_cell(tell: Callable[[str], None], column: str, path: str, sequence: int)
     try:
         tell(MEASURED[column](path, sequence))
     except ValueError as error:
-        tell(f"{REFUSED}{error}")
+        tell(f"{REFUSED}{error}".replace(f"{CONFIGURATIONS}/", ""))
 
 
 def measured(asked: tuple[KnownModel, str], limit: float) -> Cell:

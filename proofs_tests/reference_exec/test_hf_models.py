@@ -17,6 +17,7 @@ import pytest
 import torch
 
 import bubbleproof as bp
+from bubbleproof.costs.known_models import CONFIGURATIONS
 from bubbleproof.reference_exec.models import hf_stages
 from bubbleproof.reference_exec.models.hf_config import read_config
 from bubbleproof.reference_exec.models.hf_model import draw, hf_model, next_word, words
@@ -199,6 +200,14 @@ def test_what_is_asked_for_beside_the_file_is_done(written: Write) -> None:
     stages = hf_model(part.on(2)).stages
     assert {type(stage.model).__name__ for stage in stages} == {"Gemma3ForCausalLM"}
     assert run(family_case("1f1b", p=2, m=2), part).failures == ()
+
+
+@pytest.mark.parametrize("name", ["bloom-176b", "gemma-3-4b"])
+def test_a_published_file_is_narrowed_and_cut(name: str) -> None:
+    """A width under another name; an image in front, whose projection holds modules."""
+    file = f"hf:{CONFIGURATIONS / name}.json,scale=64,num_hidden_layers=2"
+    spec = ModelSpec(kind="own", factory=file)
+    assert run(family_case("1f1b", p=2, m=2), spec).failures == ()
 
 
 @pytest.mark.parametrize(

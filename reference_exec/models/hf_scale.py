@@ -146,6 +146,10 @@ class _Part:
                 self._put(key, min(self._values[key], max(1, self._sequence // 2)))
         self._words()
         self._rotary(*width)
+        for key in self._given.keys() - self._values:  # another name, which the library drops
+            alike = [n for n in self._new if self._size(n) and self._size(n) == self._given[key]]
+            if alike:
+                self._new[key] = self._new[alike[0]]
         return self._new
 
     def _size(self, key: str) -> int:

@@ -266,8 +266,11 @@ class HfStage(nn.Module):
                 self._replace(call.name, partial(_skipped, wire, call.num_given))
             else:
                 self._replace(call.name, partial(_stopped, wire, call))
+        gone: tuple[str, ...] = ()  # those within them are gone too
         for name, times in probe.times.items():
-            if name and not any(_is_at(time, first, last, len(probe.calls)) for time in times):
+            is_here = any(_is_at(time, first, last, len(probe.calls)) for time in times)
+            if name and not is_here and not name.startswith(gone):
+                gone += (f"{name}.",)
                 module = copy.deepcopy(self.model.get_submodule(name)).to("meta")
                 self._replace(name, partial(_zeros, module, wire))
 
