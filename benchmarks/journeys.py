@@ -40,6 +40,7 @@ SOURCES = (
     "verify",
     "solvers",
     "reference_exec",
+    "papers",
     "setup.py",
     "pyproject.toml",
     "README.md",
