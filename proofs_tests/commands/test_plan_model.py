@@ -88,3 +88,4 @@ def test_half_a_job_is_a_line(
     answer = command("plan", *[file if word == "FILE" else word for word in words])
     assert (answer.status, answer.out, answer.err.count("\n")) == (2, "", 1)
     assert what in answer.err
+    assert "bubbleproof-" not in answer.err  # a file that nobody wrote

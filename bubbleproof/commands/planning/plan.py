@@ -27,8 +27,9 @@ from bubbleproof.commands.planning.problem_answer import ProblemQuestion
 from bubbleproof.costs import known_models
 from bubbleproof.costs.configurations.config_file import is_configuration
 from bubbleproof.formats.clusters.changed_cluster import numbers_of
-from bubbleproof.formats.clusters.cluster_toml import is_cluster_file
+from bubbleproof.formats.clusters.cluster_toml import cluster_file_of_text, is_cluster_file
 from bubbleproof.formats.clusters.job_text import job_text
+from bubbleproof.formats.errors import about
 from bubbleproof.formats.inputs import require_problem_file
 from bubbleproof.formats.layouts.cluster_layout import ClusterLayout
 from bubbleproof.parallel import open_executor
@@ -72,6 +73,8 @@ def _file_of(problem: str, request: PlanRequest) -> str:
         )
     cluster = ClusterLayout(card=request.card, cards=first["cards"])
     job = job_text(problem, cluster, first["samples"], first.get("sequence"), request.framework)
+    with about(problem):  # rather than the file that nobody wrote
+        cluster_file_of_text(job, name=problem)
     return kept_file("job.toml", job)
 
 
