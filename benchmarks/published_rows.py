@@ -2,8 +2,7 @@
 
 ``published_rows.csv`` says of each row where it is from, and which are left out of the fit, and
 why. ``untouched_rows.csv`` are all rows of the tables of llm-foundry, torchtitan, Megatron-Bridge
-and of other releases of the DGX Cloud recipes that are not among those: nothing was fitted to them,
-chosen by them or looked at for them.
+and of other releases of the DGX Cloud recipes that are not among those: nothing was fitted to them.
 """
 
 from __future__ import annotations

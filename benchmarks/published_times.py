@@ -3,11 +3,12 @@
 ``python -m benchmarks.published_times --write docs/measured/times.md``: the rows of
 ``published_rows.csv`` (each with its source) but those that it says to leave out. A few terms of
 the model of times are fitted, each by a factor on where it starts, near 1 (``costs.times.
-fitted_constants``): of ``NUMBERS`` of them that with the least mean error where whole sources, a
-repository or a paper, are left out. ``--constants FILE`` writes the factors that the package has,
-``--errors FILE`` the errors of rows that no constant has seen, of which the bands of estimates are
-made (``costs.times.estimate_errors``): those left out, and those of ``untouched_rows.csv``, to
-which nothing was fitted and which are estimated by what the package has. Takes two minutes.
+fitted_constants``): of ``NUMBERS`` of them the fewest with nearly the least mean error where whole
+sources, a repository or a paper, are left out. ``--constants FILE`` writes the factors that the
+package has, ``--errors FILE`` the errors of rows that no constant has seen, of which the bands of
+estimates are made (``costs.times.estimate_errors``): those left out, and those of
+``untouched_rows.csv``, to which nothing was fitted and which are estimated by what the package has.
+Takes two minutes.
 """
 
 from __future__ import annotations
@@ -46,6 +47,7 @@ from bubbleproof.formats.clusters.hardware_toml import CALIBRATED, read_hardware
 EVIDENCE = 300.0  # of a row; a spread of 5 % of 60 rows as much as a constant's own
 REMEMBERED = 0.5  # of it, where the source was not looked at again
 ALIKE = 6  # rows of a source and model that say as much as so many
+SAME = 0.001  # of a mean error: the fewest terms within it of the least are taken
 SOURCES = ("SimuMax", "Korthikanti", "BPipe")  # cards and software with a calibration of their own
 
 
@@ -69,8 +71,6 @@ TERMS = (
     Term(name="matmul", of="a100"),
     Term(name="matmul", of="b200"),
     Term(name="matmul", of="gb200"),
-    Term(name="grouped"),
-    Term(name="factor", of="torch"),
     Term(name="exchange"),
     Term(name="iteration"),
     Term(name="operands"),
@@ -91,7 +91,7 @@ TERMS = (
     Term(name="group"),
     Term(name="straggler"),
 )
-NUMBERS = (0, 4, 6, 8, 10, 12, 15, 20, len(TERMS))
+NUMBERS = (0, 4, 6, 7, 8, 10, 12, 16, 20, len(TERMS))
 
 
 class Study:
@@ -150,9 +150,17 @@ took the row.
 
 """
 NUMBER = """\
-In the order of the code. That with the least mean error left out is taken; differences below 0.5 %
-are noise.
+In the order of the code. The fewest are taken whose mean error left out is within 0.1 % of the
+least; differences below 0.5 % are noise.
 
+"""
+
+
+BESIDE = """
+Three more rest on rows that are judged nowhere here (`left_out` in `published_rows.csv` says so):
+0.7 of the attention's rate for llm-foundry's kernel (6 rows: 7B on A100-80GB), 0.72 of the 16-bit
+rate for GB300 (4 rows: Megatron-Bridge 25.11), and 0.08 of `collective` from card to card in a ring
+of shards (31 rows: llm-foundry on 2 to 16 nodes of A100-40GB).
 """
 
 
@@ -200,10 +208,10 @@ def page(
         parts += [f"\n## By {title}\n\n", _by(rows, group, out, within, title)]
     dense = size_of(out[kinds == "dense"])
     parts += [f"\nDense models left out: mean {dense[0]}, bias {dense[1]}.\n"]
-    parts += ["\n## The constants that are fitted\n\n", _terms(study, rows)]
+    parts += ["\n## The constants that are fitted\n\n", _terms(study, rows), BESIDE]
     parts += ["\n## The order of alternatives\n\n", RANKING, _ranking(rows, out)]
     parts += [
-        "\n## Rows that nothing was fitted to or chosen by\n\n",
+        "\n## Rows that nothing was fitted to\n\n",
         NOT_LOOKED_AT,
         untouched_table(apart, errors),
     ]
@@ -262,7 +270,8 @@ def main(words: Sequence[str] | None = None) -> int:
     given = parser.parse_args(words)
     rows = [each for each in published() if not any(name in each.source for name in SOURCES)]
     numbers = [(each := Study(rows, number), each.left_out(source_of)) for number in NUMBERS]
-    study, out = min(numbers, key=lambda each: float(np.abs(each[1]).mean()))
+    means = [float(np.abs(own).mean()) for _, own in numbers]
+    study, out = numbers[next(n for n, mean in enumerate(means) if mean <= min(means) + SAME)]
     if given.constants is not None:
         write_constants(study, given.constants)
     apart = untouched()

@@ -32,7 +32,7 @@ def _is(value: float) -> Callable[[Card], float]:
 STARTS: dict[str, Callable[[Card], float]] = {
     "matmul": lambda card: card.reached * card.half_tflops,
     "fp8": lambda card: max(1.0, card.tflops.get("fp8", 0.0) / card.half_tflops),
-    "grouped": _is(0.87),
+    "grouped": _is(1.0),
     "operands": _is(0.72),
     "attention": lambda card: 0.57 * card.reached * card.half_tflops,
     "memory": lambda card: 0.72 * card.memory_gbs,
@@ -86,8 +86,13 @@ def published_factors(card: Card, runs: Software | None = None) -> list[tuple[st
 
 def sheet_starts(card: Card, runs: Software | None = None) -> dict[str, float]:
     """The same before anything was fitted."""
-    of_software = {} if runs is None else dict(runs.constants)
-    return {name: start(card) * of_software.get(name, 1.0) for name, start in STARTS.items()}
+    found = {name: start(card) for name, start in STARTS.items()}
+    if runs is None:
+        return found
+    most = dict(runs.attention_most).get(card.name, found["attention"])
+    found["attention"] = min(found["attention"], most)
+    of_software = dict(runs.constants)
+    return {name: value * of_software.get(name, 1.0) for name, value in found.items()}
 
 
 @lru_cache(maxsize=1)

@@ -26,7 +26,8 @@ as long as the slower of the two, (card^k + host^k)^(1/k): k is 8 without expert
 a dispatch waits for the host once a layer. Where launches block, ``blocking`` comes on top.
 
 A third of elements, kernels and launches are the forward's; as much each of I and W, elements all
-in I. A full backward B is I and W as one pass. What is recomputed (``work.AGAIN``) is in I and B.
+in I. A full backward B is I and W as one pass. What is recomputed (``work.AGAIN``) is in I and B; a
+whole layer without its last product, where software stops before that.
 
 Cards of a tensor group wait for each other, since their hosts are not equally fast: ``wait`` for a
 layer, half of it in the forward and half in I, in a pass never more than its launches. A card that
@@ -80,10 +81,11 @@ class KernelTimes:
 
 def kernel_times(work: MicrobatchWork, c: Constants) -> KernelTimes:
     """How long each pass takes; see the module's text."""
-    host = _host(work, c)
+    host = THIRD * work.host * np.where(work.mixed > 0, c["dispatch"], c["launch"])
     wait = np.where(work.tensor > 1, c["wait"] / 2, 0.0)
     blocking = work.blocks * c["blocking"] * THIRD
-    products, attention, elements = _products(work, c), _attention(work, c), _elements(work, c)
+    products, attention = _products(work, c), work.attention / (c["attention"] * TERA)
+    elements = THIRD * (c["stream"] * work.stream + work.inner) / (c["memory"] * GIGA)
     kernels = c["kernels"] * THIRD
     sent = _sent(work, c)
     copied = (work.copied + work.cast) / (c["memory"] * GIGA)
@@ -101,7 +103,8 @@ def kernel_times(work: MicrobatchWork, c: Constants) -> KernelTimes:
     once = together(forward_card, host, wait, work)
     again = work.again_products * products + work.again_attention * (attention + scores)
     again = again + work.again_elements * elements
-    again = np.where(work.again_all > 0, once + blocking, again)
+    whole = once + blocking - (1 - work.again_products) * products
+    again = np.where(work.again_all > 0, whole, again)
     return KernelTimes(
         forward=once + blocking,
         backward=together(inputs + weights, 2 * host, wait, work) + again + 2 * blocking,
@@ -188,23 +191,11 @@ def left(
     return np.asarray(collective - np.minimum(hidden * collective, beside))
 
 
-def _host(work: MicrobatchWork, c: Constants) -> Floats:
-    return np.asarray(THIRD * work.host * np.where(work.mixed > 0, c["dispatch"], c["launch"]))
-
-
 def _products(work: MicrobatchWork, c: Constants) -> Floats:
     bits = work.half + work.eighth / c["fp8"]
     grouped = (work.expert_half + work.expert_eighth / c["fp8"]) / c["grouped"]
     operands = c["operands"] * (work.operands + work.expert_operands)
     return np.asarray((bits + grouped) / (c["matmul"] * TERA) + operands / (c["memory"] * GIGA))
-
-
-def _attention(work: MicrobatchWork, c: Constants) -> Floats:
-    return np.asarray(work.attention / (c["attention"] * TERA))
-
-
-def _elements(work: MicrobatchWork, c: Constants) -> Floats:
-    return np.asarray(THIRD * (c["stream"] * work.stream + work.inner) / (c["memory"] * GIGA))
 
 
 def _ring(work: MicrobatchWork, c: Constants, attention: Floats, times: float = 1) -> Floats:

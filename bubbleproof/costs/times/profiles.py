@@ -16,12 +16,17 @@ from bubbleproof.costs.times.software import Software
 PROFILES = Path(__file__).parent.parent / "software.toml"
 
 
+def _frozen(value: Any) -> Any:
+    if isinstance(value, dict):
+        return tuple(value.items())
+    return tuple(value) if isinstance(value, list) else value
+
+
 def _profiles() -> dict[str, Software]:
     """The software of the file, by name; one that is ``like`` another has what that has."""
     found: dict[str, Software] = {}
     for name, row in tomllib.loads(PROFILES.read_text(encoding="utf-8")).items():
-        own: dict[str, Any] = {k: tuple(v) if isinstance(v, list) else v for k, v in row.items()}
-        own["constants"] = tuple(row.get("constants", {}).items())
+        own: dict[str, Any] = {"constants": (), **{k: _frozen(v) for k, v in row.items()}}
         own |= {"causal": Fraction(own["causal"])} if "causal" in own else {}
         like = found.get(own.get("like", ""))
         found[name] = replace(like, name=name, **own) if like else Software(name=name, **own)
@@ -31,7 +36,6 @@ def _profiles() -> dict[str, Software]:
 SOFTWARE = _profiles()
 ALSO = {
     "megatron-2025": "megatron-core-overlapped",
-    "llm-foundry": "torch",
     "fsdp": "torch",
     "deepspeed": "megatron-deepspeed",
 }

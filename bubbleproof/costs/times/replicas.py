@@ -6,6 +6,12 @@ end of a step gradients are reduced once and weights gathered once, as far as th
 before, and the optimizer runs. Of n cards that hold the same each moves (n - 1) / n in a ring:
 inside a node at ``gradient``, else over the network, which the rings of a node share.
 
+FSDP copies what it gathers or reduces within a card's memory (``Software.copied``) in each
+microbatch. Its collectives go from card to card, ``HOP`` of ``collective`` for each: hidden or not,
+the next layer waits for that. It was told by the growth from 2 to 16 nodes of llm-foundry's rows on
+A100, factor and fixed time left free: 3.0 us, where NCCL counts 2.2 to 4.7 in nodes of eight
+(``hwLat`` of its src/graph/tuning.cc; 1.9 to 3.4 by NVLink, 4 to 14 between nodes).
+
 What of these runs beside computation is not waited for (``kernels.left``): ``exposed_shard`` of
 what each microbatch moves, ``exposed_gradient`` of what the end moves, reducing beside the last
 backward of one microbatch and gathering beside the next step's first forward.
@@ -32,6 +38,8 @@ from bubbleproof.costs.times.software import Software
 from bubbleproof.costs.times.work import ELEMENT, Floats
 from bubbleproof.costs.weights import Weights
 
+HOP = 0.08  # of ``collective``: from one card of a ring to the next
+
 Time = TypeVar("Time", float, Floats)
 
 
@@ -39,8 +47,9 @@ Time = TypeVar("Time", float, Floats)
 class Replicas:
     """A part's weights on a card, as numbers or columns: bytes that a card moves (``in_...``)
     inside its node, and that a node sends (``out_...``), in each pass (``gather``, ``reduce``)
-    and at the end; ``steps`` of a collective; bytes of gradients and optimizer in memory; doublings
-    of nodes. ``overlaps``: at the end; ``prefetches``: in each pass.
+    and at the end; ``steps`` of a collective; bytes of gradients and optimizer in memory, and those
+    ``copied`` in each microbatch; doublings of nodes. ``overlaps``: at the end; ``prefetches``: in
+    each pass.
     """
 
     in_gather: Floats
@@ -54,6 +63,7 @@ class Replicas:
     steps: Floats
     optimizer: Floats
     doublings: Floats
+    copied: Floats
     overlaps: Floats
     prefetches: Floats
 
@@ -108,15 +118,13 @@ def replicas(weights: Weights, at: Deployment, runs: Software, cards_per_node: i
         numbers["out_end_reduce"] += 2 * runs.reduced * out / shared
     copies = max(1.0, float(at.expert_replicas))
     held = (float(weights.dense), float(at.replicas)), (float(weights.experts), copies)
-    optimizer = sum(
-        number * (runs.gradients + runs.optimizer / (n if zero else 1)) for number, n in held
-    )
-    nodes = max(1.0, at.devices / cards_per_node)
+    optimizer = sum(w * (runs.gradients + runs.optimizer / (n if zero else 1)) for w, n in held)
     return Replicas(
         **{name: np.asarray(value) for name, value in numbers.items()},
-        steps=np.asarray(log2(shared) if zero > 1 else 0.0),
+        steps=np.asarray(HOP * (shared - 1) if zero > 1 else 0.0),
         optimizer=np.asarray(optimizer),
-        doublings=np.asarray(log2(nodes)),
+        doublings=np.asarray(log2(max(1.0, at.devices / cards_per_node))),
+        copied=np.asarray(runs.copied * (held[0][0] + held[1][0]) if zero > 1 else 0.0),
         overlaps=np.asarray(float(runs.overlaps)),
         prefetches=np.asarray(float(runs.overlaps or runs.prefetches)),
     )
@@ -164,8 +172,8 @@ def passes(
         return np.asarray(inside + getattr(of, f"out_{name}") / (c["network_gradient"] * GIGA))
 
     def waited(collective: Floats, beside: Floats) -> Floats:
-        some = np.where(collective > 0, collective + steps, 0.0)
-        return left(some, beside, of.prefetches, c, "exposed_shard")
+        some = left(collective, beside, of.prefetches, c, "exposed_shard")
+        return np.asarray(np.where(collective > 0, some + steps, 0.0))
 
     gathered, reduced = moving("gather"), moving("reduce")
     end_gather, end_reduce = moving("end_gather"), moving("end_reduce")
@@ -176,7 +184,7 @@ def passes(
     return Passes(
         forward=slow * (forward + waited(gathered, forward)),
         input_backward=slow * (early + again),
-        weight_backward=slow * (late + waited(reduced, late)),
+        weight_backward=slow * (late + waited(reduced, late) + of.copied / (c["memory"] * GIGA)),
         step=slow * (at_the_end + optimizer),
         optimizer=slow * optimizer,
         exchange=slow * (end_gather + end_reduce),

@@ -18,7 +18,12 @@ loss copies them to 32. ``scopes``: how rows that do not tell their recompute sc
 beside computation, as far as the constants ``exposed_...`` tell; ``prefetches``: weights that are
 gathered for each pass alone. ``blocks``: each launch waits for the card (CUDA_LAUNCH_BLOCKING).
 ``hides_experts``: what experts are sent runs beside another microbatch's pass (1F1B with all-to-all
-overlap). ``constants``: what it takes over the starts of ``times.constants``, by name. ``like``:
+overlap). ``copied`` are bytes of a parameter that a card moves within its memory for each
+microbatch under ZeRO 2 and 3, where it copies what it gathers, or joins, casts and scales what it
+reduces. ``attention_most``: TFLOP/s of the attention's kernel at most, by card, where it was
+written for an earlier one. ``stops_early``: where a whole layer is recomputed, that ends before the
+last product, whose output no backward needs. ``constants``: what it takes over the starts of
+``times.constants``, by name. ``like``:
 the software whose profile it has but for what it tells itself; what is fitted of that holds for it.
 ``products``: what the products of a layer's linears, forward and both gradients, are computed in:
 "bf16", or "fp8" (the attention, the head and all between stay in 16 bits, as in Transformer
@@ -60,6 +65,9 @@ class Software:
     prefetches: bool = False
     blocks: bool = False
     hides_experts: bool = False
+    copied: int = 0
+    stops_early: bool = False
+    attention_most: tuple[tuple[str, float], ...] = ()
     constants: tuple[tuple[str, float], ...] = ()
     products: str = "bf16"
     like: str = ""

@@ -31,6 +31,7 @@ section 4.1) or where software always scatters it (``saved_bytes.message_bytes``
 
 from __future__ import annotations
 
+from collections.abc import Container
 from dataclasses import dataclass
 from functools import lru_cache
 from math import log2
@@ -147,7 +148,10 @@ def work(model: Transformer, at: Deployment, runs: Software, cards_per_node: int
     blocks = model.active * model.feed_forward + model.shared_feed_forward
     heads = model.query_width + model.kv_width + model.value_width
     inner = ELEMENT * tokens * (OF_BLOCK * blocks + OF_HEADS * heads) / at.tensor
-    again = AGAIN.get(at.scope) or _again(model, at)
+    again = AGAIN.get(at.scope) or _again(model, at, made_again(model, at.scope))
+    # In 8 bits a product keeps its input after it ran, so that the last one runs again.
+    if at.scope == "full" and runs.stops_early and not runs.is_eighth:
+        again = _again(model, at, {each.name for each in layer_operations(model)[:-1]})
     words = runs.words(model.vocabulary, at.tensor)
     scattered = is_scattered(at, runs, cards_per_node)
     return MicrobatchWork(
@@ -184,12 +188,9 @@ def _of_any_scope(
     return {**products, **attention, **_sent(model, at, runs, cards_per_node)}
 
 
-def _again(model: Transformer, at: Deployment) -> tuple[float, ...]:
-    """The same of modules: of products by FLOPs, of elements by the numbers that are made."""
-    names, others = (
-        made_again(model, at.scope),
-        [o for o in layer_operations(model) if not o.scores],
-    )
+def _again(model: Transformer, at: Deployment, names: Container[str]) -> tuple[float, ...]:
+    """The same of operations: of products by FLOPs, of elements by the numbers that are made."""
+    others = [o for o in layer_operations(model) if not o.scores]
     products = {o.name: operation_flops(o, model, at).forward for o in others if o.weights}
     elements = {o.name: o.kept for o in others if not o.weights}
     shares = [
