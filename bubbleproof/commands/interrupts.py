@@ -24,6 +24,15 @@ _loaded: list[float] = []  # when a process of its own began to load it, until i
 def interruptions() -> Iterator[list[int]]:
     """The Ctrl-C that come while the block runs: a search that one ends returns as if none had."""
     _noted.clear()
+    _begun[:] = [_loaded.pop() if _loaded else time.perf_counter()]
+    try:
+        yield from _noting()
+    finally:
+        _begun.clear()
+
+
+def _noting() -> Iterator[list[int]]:
+    """The same, where a Ctrl-C is ours to note."""
 
     def note(number: int, frame: FrameType | None) -> None:
         _noted.append(number)
@@ -34,12 +43,10 @@ def interruptions() -> Iterator[list[int]]:
         yield _noted
         return
     signal.signal(signal.SIGINT, note)
-    _begun[:] = [_loaded.pop() if _loaded else time.perf_counter()]
     try:
         yield _noted
     finally:
         signal.signal(signal.SIGINT, signal.default_int_handler)
-        _begun.clear()
 
 
 def loaded_since(moment: float) -> None:

@@ -17,6 +17,7 @@ from typing import TypeVar
 import pytest
 
 from bubbleproof.cli import main
+from bubbleproof.commands.interrupts import begun, interruptions, loaded_since
 from bubbleproof.parallel import postponed, run_all
 from proofs_tests.own_process import run_alone
 from proofs_tests.sized import sized
@@ -224,3 +225,15 @@ def test_ctrl_c_while_the_command_is_loaded_is_one_line(entry: str) -> None:
 def test_the_console_script_is_that_entry() -> None:
     text = (Path(__file__).resolve().parents[2] / "pyproject.toml").read_text()
     assert tomllib.loads(text)["project"]["scripts"] == {"bubbleproof": "bubbleproof.__main__:main"}
+
+
+def test_a_command_began_when_it_was_called_where_nobody_listens_for_ctrl_c() -> None:
+    """As behind a shell's ``&``: its limit is of all the time that it is waited for."""
+    listens = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        loaded_since(12.5)
+        with interruptions():
+            assert begun() == 12.5
+        assert begun() > 12.5
+    finally:
+        signal.signal(signal.SIGINT, listens)

@@ -2,11 +2,9 @@
 
 Jobs are drawn: small models on 4 to 16 cards, of which some hold only part of the deployments. A
 plan's orders are timed anew on what is improved, and each is as fast there or faster; so a plan
-that is worse was made of fewer deployments, cuts or orders. Of 100 jobs and nine improvements each
-some were worse by 0.1 to 0.24 %: which groups interleaved orders were tried in went by how long
-messages took, and a faster network left better ones out. What is left: a balanced cut goes by the
-numbers, too, and where another is balanced the plan may be of another; two jobs are 0.3 and 0.5 %
-worse on an H200 for it.
+that is worse was made of fewer deployments, cuts or orders. Two kinds of that were found in 100
+jobs with nine improvements each: which groups interleaved orders were tried in went by how long
+messages took, and a balanced cut, which goes by the numbers, had another last stage on an H200.
 """
 
 from __future__ import annotations
@@ -18,7 +16,6 @@ from random import Random
 
 import pytest
 
-from bubbleproof.costs.combinations import legal
 from bubbleproof.formats.clusters.cluster_toml import ClusterFile, cluster_file_of_text
 from bubbleproof.formats.clusters.deployed_space import all_counted, deployed_space
 from bubbleproof.planners import PlanOptions
@@ -26,7 +23,7 @@ from bubbleproof.planners.cluster_planned import ClusterPlan
 from bubbleproof.planners.planning import plan_cluster
 from proofs_tests.sized import sized
 
-WORSE, OF_OTHER_CUTS = 1.001, 1.006
+WORSE = 1.001
 WORK = 3.0
 Job = dict[str, object]
 MORE = {"[1]": "[1, 2]", "[2]": "[1, 2]", "[1, 2]": "[1, 2, 3]"}
@@ -84,26 +81,16 @@ def file_of(job: Job) -> ClusterFile:
     )
 
 
-Planned = tuple[int | None, frozenset[object]]
-
-
-def planned(file: ClusterFile, work: float = WORK) -> Planned:
-    """The microseconds of the plan's iteration, None where nothing fits; and each deployment with
-    the cuts that were tried of it."""
-    counts = all_counted(file)
+def planned(file: ClusterFile, work: float = WORK) -> int | None:
+    """The microseconds of the plan's iteration, None where nothing fits."""
     found = plan_cluster(
-        counts,
+        all_counted(file),
         lambda one: deployed_space(file, one),
         PlanOptions(time_limit=inf, work=work, orders=file.orders),
         is_lazy=file.is_open,
         bounded=file.bounded,
     )
-    cuts = frozenset(
-        (one.combination, candidate.chunks, candidate.layers)
-        for one in legal(counts)
-        for candidate in deployed_space(file, one).candidates()
-    )
-    return found.value if isinstance(found, ClusterPlan) else None, cuts
+    return found.value if isinstance(found, ClusterPlan) else None
 
 
 def times(name: str, factor: float) -> Callable[[Job], ClusterFile]:
@@ -137,14 +124,14 @@ IMPROVEMENTS: dict[str, Callable[[Job], ClusterFile]] = {
 }
 
 
-@pytest.mark.parametrize("number", sized((71, 96), full=range(100)))
+@pytest.mark.parametrize("number", sized((32, 71), full=range(100)))
 def test_a_plan_is_no_worse_where_something_is_better(number: int) -> None:
     job = drawn(number)
     before = planned(file_of(job))
     pairs = {name: (before, planned(better(job))) for name, better in IMPROVEMENTS.items()}
     pairs["time"] = before, planned(file_of(job), 2 * WORK)
     pairs["H200"] = planned(on_sheet(job, "h100")), planned(on_sheet(job, "h200"))
-    for name, ((was, cuts), (found, other)) in pairs.items():
+    for name, (was, found) in pairs.items():
         if was is not None:
             assert found is not None, name
-            assert found <= (WORSE if cuts <= other else OF_OTHER_CUTS) * was, name
+            assert found <= WORSE * was, name

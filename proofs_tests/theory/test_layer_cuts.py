@@ -10,6 +10,8 @@ from itertools import pairwise, product
 import pytest
 
 from bubbleproof.formats.plans.listed_shapes import nearest_cut
+from bubbleproof.theory.families import family
+from bubbleproof.theory.model.measures import measure
 from bubbleproof.theory.pipelines.pipeline import Pipeline
 from bubbleproof.theory.pipelines.placement import stage_ranks
 from bubbleproof.theory.pipelines.shapes.cut_lists import (
@@ -22,6 +24,7 @@ from bubbleproof.theory.pipelines.shapes.cut_lists import (
 )
 from bubbleproof.theory.pipelines.shapes.layer_cuts import COUNTLESS, LayerPart, Layers
 from bubbleproof.theory.pipelines.shapes.plan_space import PlanSpace
+from bubbleproof.theory.pipelines.timing import left_shift
 from proofs_tests.planners.unlike_layers import every_cut
 from proofs_tests.zeros import zero_or
 
@@ -131,9 +134,8 @@ def test_of_unlike_layers_the_heaviest_rank_is_lightest(seed: int) -> None:
 
     every = list(every_cut(layers, ranks))
     fits = [cut for cut in every if max(part.static for part in layers.stages(cut)) <= (room or 99)]
-    for cut, is_waiting in zip(
-        balanced_cuts(layers, range(ranks), m, room), (False, True), strict=True
-    ):
+    found = balanced_cuts(layers, range(ranks), m, room)[:2]
+    for cut, is_waiting in zip(found, (False, True), strict=True):
         assert heaviest(cut, is_waiting) == min(heaviest(one, is_waiting) for one in fits or every)
         assert cut in (fits or every)
 
@@ -162,10 +164,38 @@ def test_no_layer_of_unlike_ones_is_lighter_in_the_stage_beside(seed: int) -> No
         return sorted(found.values(), reverse=True)
 
     every = balanced_cuts(layers, placement, m)
-    for cut, is_waiting in zip(every, (False, True), strict=True):
+    for cut, is_waiting in zip(every[:2], (False, True), strict=True):
         for of, to in [*pairwise(range(stages)), *pairwise(reversed(range(stages)))]:
             moved = [count + (g == to) - (g == of) for g, count in enumerate(cut)]
             assert cut[of] == 1 or shown(moved, is_waiting) >= shown(cut, is_waiting)
+
+
+def test_a_lighter_last_stage_is_shorter_than_the_balanced_cut() -> None:
+    """All cuts of 10 layers into 4 stages, by 1F1B with 2 microbatches."""
+    layer, ends = LayerPart(forward=4, backward=12), LayerPart(forward=1, backward=1)
+    head = LayerPart(forward=6, backward=10)
+    layers = Layers(runs=((layer, 10),), rule=NamedCuts(), embedding=ends, head=head)
+
+    def makespan(cut: tuple[int, ...]) -> int:
+        parts = layers.stages(cut)
+        pipeline = Pipeline(
+            num_ranks=4,
+            num_microbatches=2,
+            forward=tuple(part.forward for part in parts),
+            backward=tuple(part.backward for part in parts),
+        )
+        program = family("1f1b").program(pipeline)
+        return measure(pipeline.problem(), left_shift(pipeline.problem(), program)).makespan
+
+    found = balanced_cuts(layers, range(4), 2)
+    # 34, 48, 48 and 48 ticks; the last rank is as heavy as any, and stage 0 takes a layer of it.
+    assert (found[0], found[2]) == ((2, 3, 3, 2), (3, 3, 3, 1))
+    # The microbatches' way down and back takes 178, and the second keeps the last stage 48 or 32
+    # longer; or the backwards of stage 0, 37, are longer: 226 and 215.
+    assert [makespan(cut) for cut in (found[0], found[2])] == [226, 215]
+    assert makespan(found[2]) == min(map(makespan, every_cut(layers, 4)))
+    # Where the last rank is not the heaviest there is no third.
+    assert len(balanced_cuts(replace(layers, head=ends), range(4), 2)) == 2
 
 
 def test_llama_3_405b_has_fewer_layers_at_both_ends() -> None:
@@ -208,5 +238,5 @@ def test_many_stages_are_told_by_runs() -> None:
         head=LayerPart(forward=1),
     )
     pipeline = Pipeline(num_ranks=16, num_microbatches=2)
-    one, _ = PlanSpace(pipeline=pipeline, layers=layers).candidates()
+    one, *_ = PlanSpace(pipeline=pipeline, layers=layers).candidates()
     assert str(one) == "v=1 loop whole layers 7+14x8+7"

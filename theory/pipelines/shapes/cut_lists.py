@@ -1,12 +1,13 @@
 """Which cuts of a model's layers are tried: the ways that a file may name.
 
-``even`` is the cut whose stages have as many layers each, where there is one. ``balanced`` are two:
-the one whose heaviest rank takes least time, of those the one whose next takes least, and so on;
-and the one of which that is true of time and of what the rank waits for; of unlike layers the
-heaviest is exact, and the next as light as moves of one layer make it. ``any`` are all cuts: so
-many are looked at of those that ranks show least of, and what all others take at least is known
-(``verify.candidates.other_cuts``). Beside them stands ``spread``: every cut whose stages have so
-many layers more or less than the even share.
+``even`` is the cut whose stages have as many layers each, where there is one. ``balanced`` are up
+to three: the one whose heaviest rank takes least time, of those the one whose next takes least, and
+so on; the one of which that is true of time and of what the rank waits for; and where the last
+stage's rank is the heaviest of the first, that with one of its layers on the lightest rank, since
+all wait for the last stage. Of unlike layers the heaviest is exact, and the next as light as moves
+of one layer make it. ``any`` are all cuts: so many are looked at of those that ranks show least of,
+and what all others take at least is known (``verify.candidates.other_cuts``). Beside them stands
+``spread``: every cut whose stages have so many layers more or less than the even share.
 
 >>> [cut for cut in spread_cuts(layers=5, stages=2, spread=1)]
 [(1, 4), (2, 3), (3, 2), (4, 1)]
@@ -189,11 +190,13 @@ def _shown(
 def balanced_cuts(
     layers: Layers, stage_ranks: Sequence[int], microbatches: int, room: int | None = None
 ) -> list[Cut]:
-    """The balanced cut, and that of ``microbatches`` on ranks that wait for the stages before.
+    """The balanced cut, that of ``microbatches`` on ranks that wait for the stages before, and
+    where the last rank is the heaviest the first with a layer less there.
 
     A rank computes nothing before its first stage's first forward, nor after its last backward:
-    with m microbatches it is done no earlier than if each took 1 / m of that more. None where there
-    are too few layers. Of unlike layers no stage holds more than the ``room``, where that may be.
+    with m microbatches it is done no earlier than if each took 1 / m of that more. The last stage
+    takes each microbatch forward and back at once, and all others wait for it. None where there are
+    too few layers. Of unlike layers no stage holds more than the ``room``, where that may be.
 
     Parameters
     ----------
@@ -208,11 +211,25 @@ def balanced_cuts(
         return []
     if len(layers.runs) > 1:
         waiting = CutBounds(layers=layers, stage_ranks=stage_ranks, microbatches=microbatches)
-        return [_lightest(each, room) for each in (replace(waiting, slices=NEVER), waiting)]
+        found = [_lightest(each, room) for each in (replace(waiting, slices=NEVER), waiting)]
+        return [*found, *_with_less_at_last(layers, found[0], stage_ranks)]
     plain = balanced_cut(layers, stage_ranks)
     ticks, marks = layers.sums["ticks"], layers.marks(plain)
     first = {rank: ticks[marks[stage_ranks.index(rank)]] for rank in set(stage_ranks)}
-    return [plain, balanced_cut(layers, stage_ranks, first, microbatches)]
+    found = [plain, balanced_cut(layers, stage_ranks, first, microbatches)]
+    return [*found, *_with_less_at_last(layers, plain, stage_ranks)]
+
+
+def _with_less_at_last(layers: Layers, cut: Cut, stage_ranks: Sequence[int]) -> Iterator[Cut]:
+    """Where the last stage's rank is the heaviest: with one of its layers on the lightest."""
+    ticks, last = layers.of_stages("ticks", cut), len(cut) - 1
+    work = dict.fromkeys(stage_ranks, 0)
+    for rank, each in zip(stage_ranks, ticks, strict=True):
+        work[rank] += each
+    is_heaviest = work[stage_ranks[last]] == max(work.values())
+    if last and is_heaviest and cut[last] > layers.least(len(cut))[last]:
+        to = min(range(last), key=lambda stage: (work[stage_ranks[stage]], ticks[stage]))
+        yield tuple(count + (g == to) - (g == last) for g, count in enumerate(cut))
 
 
 def _furthest(bounds: CutBounds, least: Cut, bound: int, room: int) -> tuple[Cut, int]:
