@@ -47,6 +47,7 @@ from bubbleproof.traces.span_names import read_names
 from bubbleproof.traces.trace_spans import read_trace
 from bubbleproof.verify.certificates.certificate import Drup, Lemma
 from bubbleproof.verify.certificates.certificate_rule import Certificate
+from bubbleproof.verify.certificates.crossings import Crossings
 from bubbleproof.verify.certificates.microbatch_windows import MicrobatchWindow, MicrobatchWindows
 from bubbleproof.verify.certificates.one_machine import OneMachine
 from bubbleproof.verify.certificates.one_store import OneStore
@@ -126,6 +127,7 @@ def _certificates() -> list[bytes]:
         OneMachine(resource=1, tasks=(last,), bound=1),
         OneStore(resource=1, store=1, begin=0, end=0, bound=1),
         Volume(store=1, bound=1),
+        Crossings(store=1, bound=1),
         TickPrices(resources=tariff, stores=tariff, bound=2),
         MicrobatchWindows(first=PROBLEM.task("1F0"), store=1, windows=(window,), bound=1),
         Drup(bound=2, lemmas=lemmas),

@@ -1,6 +1,6 @@
 """One instance of ``benchmarks.gaps`` on whichever bubbleproof is first on the path.
 
-    python benchmarks/gap_run.py NAME --time-limit 60 --threads 2
+    python benchmarks/gap_run.py NAME --file gap_instances.csv --time-limit 60 --threads 2
 
 Prints one JSON object: makespan, bound, seconds to the first schedule and in all. ``slow`` in the
 file of instances names stages with ticks of their own, ``stage:forward/backward`` (or
@@ -20,7 +20,7 @@ from bubbleproof.solvers import SolveOptions, solve
 from bubbleproof.solvers.shortening.known_orders import known_orders
 from bubbleproof.theory.pipelines.pipeline import Pipeline
 
-FILE = Path(__file__).with_name("gap_instances.csv")
+FILE = "gap_instances.csv"  # beside this module
 MOST_PUBLISHED = 20_000  # tasks: beyond, published orders take longer to write than to solve
 
 
@@ -28,15 +28,22 @@ PROOFS = {  # classes of certificates, by the kinds that files call them
     "OneMachine": "one-machine",
     "OneStore": "one-store",
     "Volume": "volume",
+    "Crossings": "crossings",
     "TickPrices": "prices",
     "MicrobatchWindows": "windows",
     "Drup": "drup",
 }
 
 
-def instances() -> dict[str, dict[str, str]]:
-    """The rows of the file by name."""
-    with FILE.open(encoding="utf-8", newline="") as lines:
+def instances(file: str = FILE) -> dict[str, dict[str, str]]:
+    """The rows of a file by name.
+
+    Parameters
+    ----------
+    file
+        The name of a file beside this module.
+    """
+    with Path(__file__).with_name(file).open(encoding="utf-8", newline="") as lines:
         return {row["name"]: row for row in csv.DictReader(lines)}
 
 
@@ -64,8 +71,16 @@ def pipeline_of(row: dict[str, str]) -> Pipeline:
     )
 
 
-def measured(pipeline: Pipeline, seconds: float, threads: int) -> dict[str, object]:
-    """Solve once; the first schedule counts from when the problem stands."""
+def measured(
+    pipeline: Pipeline, seconds: float, threads: int, work: float | None = None
+) -> dict[str, object]:
+    """Solve once; the first schedule counts from when the problem stands.
+
+    Parameters
+    ----------
+    work
+        Units of work at most, as ``SolveOptions`` has them; None for any.
+    """
     problem = pipeline.problem()
     starts = known_orders(pipeline) if problem.num_tasks <= MOST_PUBLISHED else []
     first: list[float] = []
@@ -76,7 +91,7 @@ def measured(pipeline: Pipeline, seconds: float, threads: int) -> dict[str, obje
             first.append(now)
 
     began = time.perf_counter()
-    options = SolveOptions(time_limit=seconds, threads=threads, progress=note)
+    options = SolveOptions(time_limit=seconds, threads=threads, work=work, progress=note)
     result = solve(problem, options, starts)
     return {
         "tasks": problem.num_tasks,
@@ -95,10 +110,13 @@ def main() -> int:
     """Read the command line and measure."""
     parser = argparse.ArgumentParser(description="One instance of the gap benchmark.")
     parser.add_argument("name")
+    parser.add_argument("--file", default=FILE)
     parser.add_argument("--time-limit", type=float, default=60.0)
     parser.add_argument("--threads", type=int, default=2)
+    parser.add_argument("--work", type=float)
     given = parser.parse_args()
-    found = measured(pipeline_of(instances()[given.name]), given.time_limit, given.threads)
+    row = instances(given.file)[given.name]
+    found = measured(pipeline_of(row), given.time_limit, given.threads, given.work)
     sys.stdout.write(json.dumps(found) + "\n")
     return 0
 

@@ -34,6 +34,7 @@ CERTIFICATES = (
     "verify.certificates.drup_replay",
     "verify.certificates.one_store",
     "verify.certificates.volume",
+    "verify.certificates.crossings",
     "verify.certificates.tick_prices",
     "verify.certificates.microbatch_windows",
 )

@@ -20,6 +20,7 @@ from bubbleproof.solvers.refutation.excerpt_search import (
 )
 from bubbleproof.solvers.refutation.price_search import prices_beyond
 from bubbleproof.solvers.refutation.propagation import narrow
+from bubbleproof.solvers.refutation.store_bounds import first_crossings
 from bubbleproof.solvers.search_state import SearchState
 from bubbleproof.solvers.starts import schedule_of_starts
 from bubbleproof.theory.model.actions import Ints
@@ -61,6 +62,13 @@ class BoundSearch(SearchState):
     @abstractmethod
     def _try_schedule(self, name: str, schedule: Schedule) -> bool:
         """Whether the checker accepts the schedule; keep it if it is the best so far."""
+
+    def _accept_crossings(self) -> None:
+        """The bound by what crosses behind a rank."""
+        if self.objective == "makespan":
+            known = self.provable
+            found = first_crossings(self.problem, known.order, known.heads, known.tails)
+            self._accept(found, "crossings")
 
     def _accept_prices(self, budget: Budget) -> None:
         """Bounds by prices."""

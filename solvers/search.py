@@ -65,7 +65,8 @@ LOOKING = 0.3  # of the time left, for an engine before excerpts are proved abou
 MOST_AFRESH = 600  # tasks: beyond, windows find more than an engine that begins from nothing
 EXCERPTING = 0.45  # of the time left, for proofs about excerpts
 LISTING = 0.1  # of the time left, for list scheduling once there is a schedule
-COMBING = 0.2  # of the time left, for long pipelines block by block
+# Of the time left, for long pipelines block by block; of so many tasks that little else helps.
+COMBING, COMBING_MANY = 0.2, 0.4
 REPEATING = 0.15  # of the time left, for schedules that repeat
 NEAR = Fraction(51, 50)  # times the bound: so near that only windows improve on it
 LENGTHENING = 0.15  # of the time left, for short instances that are lengthened
@@ -143,6 +144,7 @@ class Search(BoundSearch):
             return found
         self.take(
             lambda: self.admit(self.bounds.best, "bounds", self.problem),
+            self._accept_crossings,
             *(partial(self._try_program, name, program) for name, program in starts),
             self._try_lists,
             self._try_repeating,
@@ -316,7 +318,9 @@ class Search(BoundSearch):
         is_meant = self.objective == "makespan" and not (is_near or self.is_combed)
         if self.lists is not None and is_meant:
             self.is_combed = True
-            found = comb_schedules(self.lists, self.budget(COMBING))
+            is_long = self.problem.num_tasks > MOST_TURNS
+            budget = self.budget(COMBING_MANY if is_long else COMBING)
+            found = comb_schedules(self.lists, budget)
             self._try_each("combs", found)
 
     @property

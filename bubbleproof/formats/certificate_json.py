@@ -19,6 +19,7 @@ in the file: it is that of the schedule beside it. Tasks and resources go by the
 - ``one-store``: see ``verify.certificates.one_store``; ``resource`` and ``store`` by their names,
   ``begin`` and ``end`` in ticks.
 - ``volume``: see ``verify.certificates.volume``; ``store`` by its name.
+- ``crossings``: see ``verify.certificates.crossings``; ``store`` by its name.
 - ``prices``: see ``verify.certificates.tick_prices``; ``resources`` and ``stores`` are rows of a
   name (``of``) and ``steps``, pairs of a tick and the price from there on.
 - ``drup``: ``lemmas`` are texts, the literals parted by blanks, see
@@ -54,6 +55,7 @@ from bubbleproof.formats.certificate_layouts import (
     FORMAT,
     LAYOUTS,
     CasesLayout,
+    CrossingsLayout,
     DrupLayout,
     OneMachineLayout,
     OneStoreLayout,
@@ -74,6 +76,7 @@ from bubbleproof.verify.certificates.certificate_rule import (
     DirectCertificate,
     without_deadlines,
 )
+from bubbleproof.verify.certificates.crossings import Crossings
 from bubbleproof.verify.certificates.microbatch_windows import (
     Excerpts,
     MicrobatchWindow,
@@ -89,6 +92,7 @@ KINDS: dict[str, type[Certificate]] = {
     "one-machine": OneMachine,
     "one-store": OneStore,
     "volume": Volume,
+    "crossings": Crossings,
     "prices": TickPrices,
     "drup": Drup,
     "windows": MicrobatchWindows,
@@ -105,8 +109,9 @@ _TICKS = re.compile(r"-?[0-9]{1,19}", re.ASCII)
 
 def certificate_schema() -> dict[str, object]:
     """The JSON schema of a certificate file."""
-    direct = OneMachineLayout | OneStoreLayout | VolumeLayout | PricesLayout | DrupLayout
-    either = Annotated[direct | WindowsLayout | CasesLayout, Field(discriminator="kind")]
+    by_store = OneStoreLayout | VolumeLayout | CrossingsLayout | PricesLayout
+    every = OneMachineLayout | by_store | DrupLayout | WindowsLayout | CasesLayout
+    either = Annotated[every, Field(discriminator="kind")]
     adapter: TypeAdapter[object] = TypeAdapter(either)
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",

@@ -70,6 +70,13 @@ class VolumeLayout(CertificateLayout):
     store: str
 
 
+class CrossingsLayout(CertificateLayout):
+    """What a store must hold where forwards and backwards cross behind it."""
+
+    kind: Literal["crossings"]
+    store: str
+
+
 class TariffLayout(Layout):
     """The prices of one resource or store: pairs of a tick and the price from there on."""
 
@@ -123,6 +130,7 @@ LAYOUTS: dict[str, type[CertificateLayout]] = {
     "one-machine": OneMachineLayout,
     "one-store": OneStoreLayout,
     "volume": VolumeLayout,
+    "crossings": CrossingsLayout,
     "prices": PricesLayout,
     "drup": DrupLayout,
     "windows": WindowsLayout,

@@ -19,6 +19,7 @@ from bubbleproof.theory.model.schedule import Program
 from bubbleproof.theory.pipelines.pipeline import Pipeline
 from bubbleproof.verify.candidates.cases import Cases
 from bubbleproof.verify.certificates.certificate_rule import Certificate
+from bubbleproof.verify.certificates.crossings import Crossings
 from bubbleproof.verify.certificates.microbatch_windows import MicrobatchWindows
 from bubbleproof.verify.certificates.one_machine import OneMachine
 from bubbleproof.verify.certificates.one_store import OneStore
@@ -244,6 +245,10 @@ def _content(problem: Problem, certificate: Certificate | Cases) -> tuple[dict[s
         case Volume(store=of):
             store = stores[of].name
             return {"kind": "volume", "store": store}, f"{store} is taken for {{bound}}"
+        case Crossings(store=of):
+            store = stores[of].name
+            told = f"what crosses behind {store} takes {{bound}}"
+            return {"kind": "crossings", "store": store}, told
         case TickPrices():
             by = {
                 "resources": [resources[each.of].name for each in certificate.resources],

@@ -49,6 +49,7 @@ from bubbleproof.verify.candidates.cases import CandidateProof, Cases
 from bubbleproof.verify.candidates.chosen import plain_of
 from bubbleproof.verify.candidates.rank_claims import RankWork
 from bubbleproof.verify.certificates.certificate_rule import Certificate
+from bubbleproof.verify.certificates.crossings import Crossings
 from bubbleproof.verify.certificates.microbatch_windows import MicrobatchWindow, MicrobatchWindows
 from bubbleproof.verify.certificates.one_machine import OneMachine
 from bubbleproof.verify.certificates.one_store import OneStore
@@ -219,6 +220,7 @@ FILES: dict[str, Make] = {
     "one-machine": a_certificate(TASK),
     "one-store": a_certificate(OneStore(resource=0, store=0, begin=0, end=0, bound=1)),
     "volume": a_certificate(Volume(store=0, bound=1)),
+    "crossings": a_certificate(Crossings(store=0, bound=1)),
     "prices": a_certificate(
         TickPrices(resources=(Tariff(of=0, steps=((0, 1),)),), stores=(), bound=1)
     ),
@@ -311,7 +313,8 @@ def test_a_kind_and_a_version_inside_a_file_are_named(command: Run, tmp_path: Pa
     bundle.write_text(json.dumps(BUNDLE))
     plan.write_text(json.dumps(PLAN))
     answer = command("verify", problem, "--certificate", bundle)
-    kinds = "one-machine, one-store, volume, prices, drup, windows, rank-work, rank-memory, no-room"
+    kinds = "one-machine, one-store, volume, crossings, prices, drup, windows, rank-work, "
+    kinds += "rank-memory, no-room"
     told = f"candidates[0].certificate.kind: expected one of {kinds}, found a table of 0 keys"
     assert (answer.status, answer.err) == (2, f"bubbleproof: {bundle}: {told}\n")
     answer = command("verify", plan)

@@ -14,6 +14,7 @@ from bubbleproof.formats.certificate_layouts import LAYOUTS
 from bubbleproof.theory.pipelines.pipeline import Pipeline
 from bubbleproof.verify.certificates.certificate import Drup, Lemma
 from bubbleproof.verify.certificates.certificate_rule import Certificate, refusal
+from bubbleproof.verify.certificates.crossings import Crossings
 from bubbleproof.verify.certificates.microbatch_windows import MicrobatchWindow, MicrobatchWindows
 from bubbleproof.verify.certificates.one_machine import OneMachine
 from bubbleproof.verify.certificates.one_store import OneStore
@@ -27,6 +28,7 @@ KINDS: dict[str, Certificate] = {
     "one-machine": OneMachine(resource=1, tasks=(LAST,), bound=1),
     "one-store": OneStore(resource=1, store=1, begin=0, end=0, bound=1),
     "volume": Volume(store=1, bound=1),
+    "crossings": Crossings(store=1, bound=1),
     "prices": TickPrices(
         resources=(Tariff(of=1, steps=((0, 1),)),),
         stores=(Tariff(of=1, steps=((0, 1),)),),

@@ -14,6 +14,7 @@ from bubbleproof.theory.model.problem import Problem
 from bubbleproof.theory.pipelines.pipeline import Pipeline
 from bubbleproof.verify.certificates.certificate import Drup, Lemma
 from bubbleproof.verify.certificates.certificate_rule import Certificate
+from bubbleproof.verify.certificates.crossings import Crossings
 from bubbleproof.verify.certificates.microbatch_windows import MicrobatchWindow, MicrobatchWindows
 from bubbleproof.verify.certificates.one_machine import OneMachine
 from bubbleproof.verify.certificates.one_store import OneStore
@@ -69,7 +70,11 @@ WINDOWS = MicrobatchWindows(
 
 
 @pytest.mark.parametrize(
-    "certificate", [ONE, ROOM, Volume(store=1, bound=7), PRICES, STEPS, LEMMAS, WINDOWS]
+    "certificate",
+    [
+        *(ONE, ROOM, Volume(store=1, bound=7), Crossings(store=1, bound=7)),
+        *(PRICES, STEPS, LEMMAS, WINDOWS),
+    ],
 )
 def test_what_is_written_is_read_back(certificate: Certificate, tmp_path: Path) -> None:
     write_certificate(tmp_path / "c.json", PROBLEM, certificate, name="small")
@@ -128,7 +133,7 @@ def test_other_files_are_refused(tmp_path: Path) -> None:
     assert refusal([], tmp_path) == wanted + "a list of 0"
     assert changed(tmp_path, format="bubbleproof/schedule") == wanted + "'bubbleproof/schedule'"
     assert changed(tmp_path, version=2) == "version: expected 1, found 2"
-    kinds = "one-machine, one-store, volume, prices, drup, windows"
+    kinds = "one-machine, one-store, volume, crossings, prices, drup, windows"
     assert changed(tmp_path, kind="oracle") == f"kind: expected one of {kinds}, found 'oracle'"
     assert changed(tmp_path, kind=["drup"]).startswith("kind: expected one of")
     with pytest.raises(UnusableInput, match="no such file"):

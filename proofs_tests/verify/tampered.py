@@ -24,6 +24,7 @@ from bubbleproof.solvers.engines.engine import Budget
 from bubbleproof.solvers.refutation.price_search import prices_beyond
 from bubbleproof.solvers.refutation.proofs import refute
 from bubbleproof.solvers.refutation.propagation import improve
+from bubbleproof.solvers.refutation.store_bounds import first_crossings
 from bubbleproof.theory.model.problem import Edges, Problem
 from bubbleproof.theory.pipelines.allowed import (
     AllowedChoices,
@@ -35,6 +36,7 @@ from bubbleproof.theory.pipelines.pipeline import Pipeline
 from bubbleproof.verify.candidates.certified_distance import check_certificate
 from bubbleproof.verify.certificates.certificate import Drup, Lemma
 from bubbleproof.verify.certificates.certificate_rule import Certificate
+from bubbleproof.verify.certificates.crossings import Crossings
 from bubbleproof.verify.certificates.index_order import index_order
 from bubbleproof.verify.certificates.microbatch_windows import (
     Excerpts,
@@ -151,6 +153,9 @@ def _certificates(rng: Random, problem: Problem, bound: int) -> Iterator[tuple[s
     yield names[type(bounds.best)], bounds.best
     for claim in of_stores(rng, problem, bound):
         yield names[type(claim)], claim
+    crossings = first_crossings(problem, bounds.order, bounds.heads, bounds.tails)
+    if crossings is not None:
+        yield "crossings", crossings
     deadline = time.perf_counter() + SECONDS
     known = max(1, bounds.best.bound - 3)
     for prices in prices_beyond(known, problem, bounds, Budget(deadline=deadline)):
@@ -264,7 +269,7 @@ def _of_another(rng: Random, case: Case) -> Certificate | None:
 def damaged(rng: Random, problem: Problem, certificate: Certificate) -> Certificate:
     if isinstance(certificate, OneMachine):
         return _damaged_machine(rng, problem, certificate)
-    if isinstance(certificate, Volume):
+    if isinstance(certificate, Volume | Crossings):
         return replace(certificate, store=rng.randrange(len(problem.stores)))
     if isinstance(certificate, OneStore):
         return _damaged_store(rng, problem, certificate)

@@ -40,6 +40,7 @@ from bubbleproof.theory.pipelines.timing import UntimedProgram, left_shift
 LEAST_RANKS = 4  # below, other methods see the pipeline as a whole
 MOST_TASKS = 9  # of a rank in a period, and of a microbatch in a block
 MOST_COUNT = 4  # microbatches of a period
+LONG = 32  # ranks: from here on one task and one microbatch more save what they cost
 LONGEST = Fraction(6, 5)  # times what a rank's work or memory asks for
 PARTS = 8  # of the periods between, that are looked at first
 MOST_TICKS = 10_000  # of a task or lag, in units that divide them all
@@ -48,6 +49,7 @@ RIDDEN = 2e-7  # units of work for each task that is put into a lane
 SEARCHING = 0.8  # of the time, for periods; the rest is for lanes
 SEEN = 2  # blocks after which what is held on rank 0 is foreseen
 WORSE = 1  # periods in turn that bring nothing, until those of more microbatches are tried
+GAIN = Fraction(1, 100)  # of the ticks per microbatch, that a longer search is to bring
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -150,6 +152,9 @@ class Combs:
         self.members, self.stays = lists.members, lists.stays
         self.known = None if lists.rate is None else lists.rate / line.unit  # of a schedule
         self.least = Fraction(lists.least, GRAIN * line.unit * line.chunks)
+        more = int(len(line.ticks) >= LONG)
+        self.size = (MOST_TASKS + more) // len(line.rows)  # ranks of a block
+        self.most_count = min(MOST_COUNT + more, self.size)
         place = np.cumsum(self.problem.actions.microbatch == 0) - 1
         self.place = place[self.members[:, 0]]
         self.few_ticks = lists.few.duration
@@ -158,7 +163,11 @@ class Combs:
     def schedules(self) -> Iterator[Schedule]:
         """That of the best period for each number of microbatches, for the checker to judge."""
         best = self.known
-        for number in range(1, min(MOST_COUNT, MOST_TASKS // len(self.line.rows)) + 1):
+        for number in (
+            1,
+            2,
+            *range(self.most_count, 2, -1),
+        ):  # more are as good as fewer, or better
             chosen = self._best(number, best)
             if chosen is not None:
                 best, pattern = chosen
@@ -172,7 +181,8 @@ class Combs:
         least, chunks = max(1, number * max(map(sum, self.line.ticks))), self.line.chunks
         most, chosen, seen = int(LONGEST * self.least * number), None, set[int]()
         if best is not None:
-            most = min(most, math.ceil(best * number / chunks) - 1)
+            wanted = best * (1 - GAIN) if number > MOST_COUNT else best
+            most = min(most, math.ceil(wanted * number / chunks) - 1)
         step = max(1, (most - least) // PARTS)
         best_ticks = most
         while step:
@@ -210,16 +220,15 @@ class Combs:
         """
         line, ranks, lives = self.line, len(self.line.ticks), [0]
         starts = np.empty((ranks, len(line.rows), number), dtype=np.int64)
-        size = MOST_TASKS // len(line.rows)
-        for last in range(ranks, 0, -size):
-            first = max(0, last - size)
+        for last in range(ranks, 0, -self.size):
+            first = max(0, last - self.size)
             found = self._placed(starts[last:], first, last, ticks, number)
             if found is None:
                 return None
             starts[first:last] = found
             lives.append(int((found[0, 1] - found[0, 0]).sum()))
             if best is not None and len(lives) > SEEN:
-                foreseen = lives[-1] + (lives[-1] - lives[-2]) * Fraction(first, size)
+                foreseen = lives[-1] + (lives[-1] - lives[-2]) * Fraction(first, self.size)
                 if self._held(foreseen / number) >= best:
                     return None
         return Pattern(starts=starts, ticks=ticks)

@@ -1,5 +1,7 @@
 """Lower bounds by what a store has room for (``verify.certificates.one_store``, ``volume``).
 
+Where forwards and backwards of later ranks cross, ``verify.certificates.crossings`` says more.
+
 Of each resource whose tasks acquire in a store with a capacity two instants are sought, with the
 most idle time that is sure before the one and after the other. What is sure to be idle before an
 instant grows by at most 1 per tick, and falls where tasks come in or the store gains room; so it is
@@ -17,6 +19,7 @@ import numpy as np
 
 from bubbleproof.theory.model.actions import Ints
 from bubbleproof.theory.model.problem import Problem
+from bubbleproof.verify.certificates.crossings import Crossings, crossings_bound
 from bubbleproof.verify.certificates.index_order import IndexOrder
 from bubbleproof.verify.certificates.one_store import OneStore, StoreChanges, changes, mirrored
 from bubbleproof.verify.certificates.volume import Volume, volume_bound
@@ -119,6 +122,24 @@ def volumes(problem: Problem, order: IndexOrder, heads: Ints, tails: Ints) -> It
         bound = volume_bound(problem, order, store, *paths)
         if bound is not None:
             yield Volume(store=store, bound=bound)
+
+
+def first_crossings(
+    problem: Problem, order: IndexOrder, heads: Ints, tails: Ints
+) -> Crossings | None:
+    """The bound on the makespan of the first store that has one: most links are behind its rank.
+
+    Parameters
+    ----------
+    heads, tails
+        Ticks per task, shape (num_tasks,).
+    """
+    paths = heads.tolist(), tails.tolist()
+    for store in range(len(problem.stores)):
+        bound = crossings_bound(problem, order, store, *paths)
+        if bound is not None:
+            return Crossings(store=store, bound=bound)
+    return None
 
 
 def _side(problem: Problem, heads: Ints, users: Ints, store: StoreChanges, room: int) -> _Side:

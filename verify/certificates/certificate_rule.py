@@ -2,8 +2,9 @@
 
 ``certificate`` judges proofs by propagation, ``one_machine`` those by one resource, and
 ``one_store`` those by one resource and what a store has room for, ``volume`` those by how long a
-store holds what it holds, ``tick_prices`` those by what microbatches must pay, and
-``microbatch_windows`` those by what successive microbatches need alone.
+store holds what it holds, ``crossings`` those by how forwards and backwards hinder each other,
+``tick_prices`` those by what microbatches must pay, and ``microbatch_windows`` those by what
+successive microbatches need alone.
 
 *Deadlines* are precedences that close a circle and take no time: a bound can do without. ``B``
 after ``F`` and, with a lag of -12 ticks, ``F`` after ``B``: so ``B``, of 2 ticks, starts at most 10
@@ -26,6 +27,7 @@ from bubbleproof.theory.model.actions import Bools
 from bubbleproof.theory.model.problem import Edges, Problem
 from bubbleproof.verify.certificates.certificate import Drup, drup_refusal
 from bubbleproof.verify.certificates.chains import in_order
+from bubbleproof.verify.certificates.crossings import Crossings, crossings_refusal
 from bubbleproof.verify.certificates.microbatch_windows import MicrobatchWindows, windows_refusal
 from bubbleproof.verify.certificates.one_machine import OneMachine, one_machine_refusal
 from bubbleproof.verify.certificates.one_store import OneStore, one_store_refusal
@@ -60,7 +62,7 @@ def chosen(edges: Edges, rows: Bools) -> Edges:
     return Edges(before=edges.before[rows], after=edges.after[rows], lag=edges.lag[rows])
 
 
-DirectCertificate = OneMachine | OneStore | Volume | TickPrices | Drup
+DirectCertificate = OneMachine | OneStore | Volume | Crossings | TickPrices | Drup
 Certificate = DirectCertificate | MicrobatchWindows
 
 
@@ -80,6 +82,8 @@ def direct_refusal(problem: Problem, certificate: DirectCertificate) -> str | No
         return one_store_refusal(problem, certificate)
     if isinstance(certificate, Volume):
         return volume_refusal(problem, certificate)
+    if isinstance(certificate, Crossings):
+        return crossings_refusal(problem, certificate)
     if isinstance(certificate, TickPrices):
         return prices_refusal(problem, certificate)
     return one_machine_refusal(problem, certificate)

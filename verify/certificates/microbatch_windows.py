@@ -77,6 +77,7 @@ from bubbleproof.verify.certificates.one_machine import NO_PATH, longest, longes
 
 if TYPE_CHECKING:
     from bubbleproof.verify.certificates.certificate import Drup
+    from bubbleproof.verify.certificates.crossings import Crossings
     from bubbleproof.verify.certificates.one_machine import OneMachine
     from bubbleproof.verify.certificates.one_store import OneStore
     from bubbleproof.verify.certificates.tick_prices import TickPrices
@@ -204,7 +205,7 @@ class MicrobatchWindow:
 
     count: int
     ranks: tuple[int, ...]
-    proof: OneMachine | OneStore | Volume | TickPrices | Drup
+    proof: OneMachine | OneStore | Volume | Crossings | TickPrices | Drup
     times: int = 1
 
 
@@ -223,7 +224,9 @@ class MicrobatchWindows:
     objective: str = "makespan"
 
 
-Refusal = Callable[[Problem, "OneMachine | OneStore | Volume | TickPrices | Drup"], str | None]
+Refusal = Callable[
+    [Problem, "OneMachine | OneStore | Volume | Crossings | TickPrices | Drup"], str | None
+]
 
 
 def windows_refusal(

@@ -28,7 +28,7 @@ import numpy as np
 
 from bubbleproof.theory.model.actions import Ints
 from bubbleproof.theory.model.problem import Problem
-from bubbleproof.verify.certificates.chains import Lifecycle, in_order
+from bubbleproof.verify.certificates.chains import in_order
 from bubbleproof.verify.certificates.index_order import IndexOrder, index_order
 from bubbleproof.verify.certificates.one_machine import NO_PATH, longest, longest_paths
 
@@ -83,8 +83,8 @@ def volume_bound(
     if begin < 0 or end < 0:
         return None
     counts = [len(order.row_of[life.first]) for life in lives]
-    lasting = [life.held * _lasting(problem, life) for life in lives]
-    volume = sum(count * each for count, each in zip(counts, lasting, strict=True))
+    stays = [life.held * lasting(problem, life.first, life.last) for life in lives]
+    volume = sum(count * each for count, each in zip(counts, stays, strict=True))
     most = max(int(level) for chain in order.chains[store] for _, level in chain)
     steps, slow = (room - 1) // most, _alone(problem, firsts) + _alone(problem, lasts)
     missing = slow * (steps * room - most * (steps * (steps + 1) // 2))
@@ -100,16 +100,24 @@ def _alone(problem: Problem, tasks: Ints) -> int:
     return int(problem.duration[tasks].min()) if used.max() == len(tasks) else 0
 
 
-def _lasting(problem: Problem, life: Lifecycle) -> int:
-    """From the start of the first task to the end of the last by paths within the microbatch."""
+def lasting(problem: Problem, first: int, last: int) -> int:
+    """From the start of one task to the end of another by paths within their microbatch (ticks).
+
+    Below 0 where there is none.
+
+    Parameters
+    ----------
+    first, last
+        Tasks of one microbatch.
+    """
     microbatch, edges = problem.actions.microbatch, problem.edges
-    tasks = np.flatnonzero(microbatch == microbatch[life.first])
+    tasks = np.flatnonzero(microbatch == microbatch[first])
     inside = np.isin(edges.before, tasks) & np.isin(edges.after, tasks)
     before, after = (np.searchsorted(tasks, c[inside]) for c in (edges.before, edges.after))
     place = np.empty(len(tasks), dtype=np.int64)
     place[in_order(len(tasks), before.tolist(), after.tolist())] = np.arange(len(tasks))
     rows = np.argsort(place[before])
     columns = (column[rows].tolist() for column in (before, after, edges.lag[inside]))
-    nothing = [0 if task == life.first else NO_PATH for task in tasks.tolist()]
+    nothing = [0 if task == first else NO_PATH for task in tasks.tolist()]
     found = longest(zip(*columns, strict=True), problem.duration[tasks].tolist(), nothing)
-    return found[int(np.searchsorted(tasks, life.last))] + int(problem.duration[life.last])
+    return found[int(np.searchsorted(tasks, last))] + int(problem.duration[last])

@@ -53,6 +53,7 @@ from bubbleproof.theory.model.schedule import Schedule
 from bubbleproof.theory.pipelines.pipeline import Pipeline
 from bubbleproof.verify.certificates.certificate import Drup
 from bubbleproof.verify.certificates.certificate_rule import Certificate
+from bubbleproof.verify.certificates.crossings import Crossings
 from bubbleproof.verify.certificates.microbatch_windows import MicrobatchWindows
 from bubbleproof.verify.certificates.one_machine import OneMachine
 from bubbleproof.verify.certificates.one_store import OneStore
@@ -234,6 +235,8 @@ def _claim(problem: Problem, certificate: Certificate) -> CoqClaim:
         return _volume(problem, certificate)
     if isinstance(certificate, MicrobatchWindows):
         return _windows(problem, certificate)
+    if isinstance(certificate, Crossings):
+        raise ValueError("--coq has no theorem of what crosses (Crossings)")
     return _trail(problem, certificate)
 
 
