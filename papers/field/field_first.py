@@ -84,7 +84,7 @@ SLICED = scope(
 )  # fmt: skip
 FINELY = scope(
     "v = 1, or s >= p", "v == 1 or s >= p",
-    ranks=((2, 3, 4), (2, 3, 4, 6, 8)), v=((1, 2), CHUNKS), s=((1, 2, 4), SLICES),
+    ranks=((2, 3, 4), (2, 3, 4, 6, 8, 16)), v=((1, 2), CHUNKS), s=((1, 2, 4), SLICES),
 )  # fmt: skip
 SLICED_RANKS = domain(
     "2 <= p <= 5; m <= 4p; s in 1 2 3; every rank r",
