@@ -52,6 +52,7 @@ def authors(family: str, p: int, m: int, v: int, s: int) -> tuple[int, str] | No
         "bfs": (m * v + p - 1 if m >= p else None, "Breadth-First section 4"),
         "terapipe": (m * s + p - 1, MEPIPE),
         "seq1f1b": (m * s * v + p - 1, "Seq1F1B Figure 1"),
+        "slimpipe": (m * s * v + p - 1, "SlimPipe's code"),
         "hanayo": (m * v + p - 1 if m >= p else v * p + m - 1, MEPIPE),
         "svpp": (m * v * s + p - 1 + (v - 1) * max(p - s * m, 0), MEPIPE),
     }

@@ -16,7 +16,12 @@ from dataclasses import replace
 
 from bubbleproof.papers.bpipe import bpipe_claims
 from bubbleproof.papers.claims.claim import AS_STATED, PaperClaim
-from bubbleproof.papers.field import field_bidirectional, field_first, field_zero_bubble
+from bubbleproof.papers.field import (
+    field_bidirectional,
+    field_first,
+    field_zero_bubble,
+    vocabulary,
+)
 from bubbleproof.papers.mepipe import mepipe_svpp, mepipe_table3
 from bubbleproof.papers.pipemesh import pipemesh_claims
 from bubbleproof.papers.tpipe import tpipe_claims
@@ -28,6 +33,7 @@ _PAPERS = (
     field_first,
     field_zero_bubble,
     field_bidirectional,
+    vocabulary,
     pipemesh_claims,
     tpipe_claims,
 )

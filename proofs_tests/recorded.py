@@ -50,7 +50,7 @@ MEANT: tuple[str, ...] = (
     "costs --json: active parameters; plan, estimate --json: times of named terms, memory by kind",
     "solve of a capped pipeline: a line says what the limit costs",
     "plan, estimate --json: an estimate's band is of the nearest sources; notes, yours, what_if",
-    "plan of slices: Seq1F1B is among the orders; claims --paper field --json: its claims",
+    "plan of slices: Seq1F1B, SlimPipe are among the orders; claims --paper field --json: theirs",
 )
 _VOLATILE = {"seconds", "versions", "machine", "elapsed", "cores"}
 # with the spaces around: a column is as wide as the seconds in it

@@ -35,6 +35,7 @@ CLAIMS: dict[str, tuple[str, ...]] = {
     "bfs": ("field.bfs.bubble", "field.bfs.peak", "field.bfs.makespan-few"),
     "terapipe": ("mepipe.table3.terapipe.bubble-many", "mepipe.table3.terapipe.memory-many"),
     "seq1f1b": ("field.seq1f1b.makespan", "field.seq1f1b.peak-of-rank", "field.seq1f1b.peak"),
+    "slimpipe": ("field.slimpipe.makespan", "field.slimpipe.peak-of-rank", "field.slimpipe.peak"),
     "hanayo": ("mepipe.table3.hanayo.memory-many", "mepipe.table3.hanayo.memory-few"),
     "zb-h1": ("field.zb-h1.bubble", "field.zb-h1.peak"),
     "zb-h2": ("field.zb-h2.bubble", "field.zb-h2.peak"),

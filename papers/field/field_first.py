@@ -66,6 +66,7 @@ OF_RANKS = domain(
 MEGATRON = "Narayanan et al., Megatron-LM (SC 2021)"
 GPIPE = "Huang et al., GPipe (NeurIPS 2019) section 2.3"
 SEQUENCES = "Sun et al., Seq1F1B (NAACL 2025) Figure 1, and its code"
+SLIM = "Li et al., SlimPipe (SC 2025), and its code"
 BREADTH = "Lamy-Poirier, Breadth-First Pipeline Parallelism (MLSys 2023)"
 
 CHUNKED = shapes("any m", v=CHUNKED_BY)
@@ -79,6 +80,10 @@ DIVIDED = shapes("p divides m", "m % p == 0", v=CHUNKED_BY)
 SLICED = scope(
     "v = 1, or s divides p and p divides m*s",
     "v == 1 or (p % s == 0 and m * s % p == 0)",
+    ranks=((2, 3, 4), (2, 3, 4, 6, 8, 16)), v=((1, 2), CHUNKS), s=((1, 2, 4), SLICES),
+)  # fmt: skip
+FINELY = scope(
+    "v = 1, or s >= p", "v == 1 or s >= p",
     ranks=((2, 3, 4), (2, 3, 4, 6, 8, 16)), v=((1, 2), CHUNKS), s=((1, 2, 4), SLICES),
 )  # fmt: skip
 SLICED_RANKS = domain(
@@ -199,6 +204,17 @@ CLAIMS: tuple[PaperClaim, ...] = (
            "The first rank keeps p + s-1 slices, with v chunks (v+1)p + s-2, or all msv.",
            "peak activations (units)", peak("seq1f1b"), "==",
            "min(((v+1)*p + s-2 if v > 1 else p + s-1), m*s*v)", SLICED),
+    stated("field.slimpipe.makespan", SLIM,
+           "A step takes (msv+p-1)(tF+tB), in ticks of a slice on a chunk.", "makespan (ticks)",
+           makespan("slimpipe"), "==", "(m*s*v+p-1)*(tF+tB)", FINELY),
+    stated("field.slimpipe.peak-of-rank", SLIM,
+           "With one chunk rank r keeps min(s + 2(p-r-1), ms) slices.",
+           "peak activations of rank r (units)", peak_of_rank("slimpipe"), "==",
+           "min(s + 2*(p-r-1), m*s)", SLICED_RANKS),
+    stated("field.slimpipe.peak", SLIM,
+           "The first rank keeps sv + 2(p-1) slices, (1 + 2(p-1)/(sv))/p of a sample, or all msv.",
+           "peak activations (units)", peak("slimpipe"), "==", "min(s*v + 2*(p-1), m*s*v)",
+           FINELY),
     *_few_claims("interleaved", f"{MEGATRON} section 2.2", "Interleaved 1F1B, one group of m,"),
     *_few_claims("bfs", f"{BREADTH} section 4", "Breadth-first order"),
     stated("field.few.least", "ours",

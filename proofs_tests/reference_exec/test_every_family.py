@@ -30,6 +30,7 @@ SHAPES = {
     "interleaved": {"p": 2, "m": 4, "v": 2},
     "terapipe": {"p": 2, "m": 2, "s": 2},
     "seq1f1b": {"p": 2, "m": 2, "s": 2, "v": 2},
+    "slimpipe": {"p": 2, "m": 2, "s": 2, "v": 2},
     "svpp": {"p": 2, "m": 2, "s": 2, "v": 2},
     "svpp-w": {"p": 2, "m": 2, "s": 2},
 }

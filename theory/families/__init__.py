@@ -24,6 +24,7 @@ from bubbleproof.theory.families.printed import printed
 from bubbleproof.theory.families.recomputed_1f1b import RecomputedOneForwardOneBackward
 from bubbleproof.theory.families.registration import register, registered
 from bubbleproof.theory.families.seq1f1b import SeqOneForwardOneBackward
+from bubbleproof.theory.families.slimpipe import SlimPipe
 from bubbleproof.theory.families.svpp import SVPP, SVPPWeights
 from bubbleproof.theory.families.toffload import TOffload
 from bubbleproof.theory.families.tpipe import TPipe
@@ -58,6 +59,7 @@ _FAMILIES: tuple[Family, ...] = (
     BreadthFirst(),
     TeraPipe(),
     SeqOneForwardOneBackward(),
+    SlimPipe(),
     Hanayo(),
     ZeroBubbleH1(),
     ZeroBubbleH2(),

@@ -206,6 +206,43 @@ def program_of_ranks(rows: Sequence[tuple[Ints, ...]]) -> Program:
     )
 
 
+def in_turn(
+    pipeline: Pipeline,
+    warmups: Sequence[int],
+    sizes: Sequence[int] | Ints,
+    *,
+    stacked: bool = False,
+) -> Program:
+    """One forward and one backward of a piece in turn on each rank, behind its warm-up.
+
+    A piece is a slice of a sample, or all of one. Pieces pass by groups: chunk 0, ... v-1 of a
+    group before the next begins. Backwards take the groups in the same order, chunk v-1 first, and
+    of each sample the last slice first, because slice k attends to the slices before it.
+
+    Parameters
+    ----------
+    warmups
+        Forwards before the first backward, by rank; more than there are stand for all.
+    sizes
+        Pieces of each group, of whole samples; they add up to all.
+    stacked
+        Whether a sample has one group or several of its own, and its backwards run back through
+        its forwards: what passed last comes first.
+    """
+    p, m, s = pipeline.num_ranks, pipeline.num_microbatches, pipeline.num_slices
+    chunks = range(pipeline.num_chunks)
+    forward, (chunk, piece) = np.stack(passes(sizes, chunks)), passes(sizes, chunks[::-1])
+    backward = np.stack([chunk, piece + s - 1 - 2 * (piece % s)])
+    if stacked:
+        backward = forward.reshape(2, m, -1)[:, :, ::-1].reshape(2, -1)
+    rows = []
+    for rank, warmup in enumerate(warmups):
+        kind, place = one_forward_one_backward(warmup, m * s * len(chunks))
+        chunk, piece = np.where(kind == Kind.F, forward[:, place], backward[:, place])
+        rows.append((kind, chunk * p + rank, *np.divmod(piece, s)))
+    return program_of_ranks(rows)
+
+
 def with_whole_weights(pipeline: Pipeline) -> Pipeline:
     """The pipeline in which no W is cut; it holds what the largest of its parts does."""
     largest = tuple((max(row),) for row in pipeline.workspace)

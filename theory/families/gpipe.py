@@ -15,10 +15,7 @@ Legal range: any p, m, v, s. Peak on every rank: m, m*s or m*v activations of a 
 
 from __future__ import annotations
 
-import numpy as np
-
-from bubbleproof.theory.families.base import Family, program_of_ranks
-from bubbleproof.theory.model.actions import Kind
+from bubbleproof.theory.families.base import Family, in_turn
 from bubbleproof.theory.model.schedule import Program
 from bubbleproof.theory.pipelines.pipeline import Pipeline
 
@@ -32,15 +29,8 @@ class GPipe(Family):
     least = frozenset({"bubble"})
 
     def program(self, pipeline: Pipeline) -> Program:
-        p, m = pipeline.num_ranks, pipeline.num_microbatches
-        chunk, microbatch, slice_ = (
-            column.ravel() for column in np.indices((pipeline.num_chunks, m, pipeline.num_slices))
-        )
-        kind = np.repeat([Kind.F, Kind.B], len(chunk))
-        chunks, slices = (np.concatenate([forth, forth.max() - forth]) for forth in (chunk, slice_))
-        return program_of_ranks(
-            [(kind, chunks * p + rank, np.tile(microbatch, 2), slices) for rank in range(p)]
-        )
+        pieces = pipeline.num_microbatches * pipeline.num_slices
+        return in_turn(pipeline, [pieces * pipeline.num_chunks] * pipeline.num_ranks, [pieces])
 
 
 class TeraPipe(GPipe):

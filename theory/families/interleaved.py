@@ -35,15 +35,10 @@ from functools import lru_cache
 
 import numpy as np
 
-from bubbleproof.theory.families.base import (
-    Family,
-    one_forward_one_backward,
-    passes,
-    program_of_ranks,
-)
+from bubbleproof.theory.families.base import Family, in_turn
 from bubbleproof.theory.families.parameters import FamilyParameters
 from bubbleproof.theory.families.svpp_orders import slice_orders
-from bubbleproof.theory.model.actions import Ints, Kind
+from bubbleproof.theory.model.actions import Ints
 from bubbleproof.theory.model.measures import measure
 from bubbleproof.theory.model.schedule import Program
 from bubbleproof.theory.pipelines.pipeline import Pipeline
@@ -160,15 +155,8 @@ def grouped_order(pipeline: Pipeline, sizes: Ints, *, fall: int) -> Program:
     fall
         Forwards by which a rank's warm-up is shorter than that of the rank before.
     """
-    p, m, v = pipeline.num_ranks, pipeline.num_microbatches, pipeline.num_chunks
-    chunk, microbatch = passes(sizes, range(v))
-    lead = (v - 1) * int(sizes[: len(sizes) - 1 or 1].max()) + 1
-    rows = []
-    for rank in range(p):
-        kind, position = one_forward_one_backward(fall * (p - rank - 1) + lead, m * v)
-        which = np.where(kind == Kind.F, chunk[position], v - 1 - chunk[position])
-        rows.append((kind, which * p + rank, microbatch[position]))
-    return program_of_ranks(rows)
+    lead = (pipeline.num_chunks - 1) * int(sizes[: len(sizes) - 1 or 1].max()) + 1
+    return in_turn(pipeline, [fall * r + lead for r in range(pipeline.num_ranks)[::-1]], sizes)
 
 
 def _sliced(pipeline: Pipeline) -> Program:

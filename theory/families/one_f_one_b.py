@@ -7,9 +7,7 @@ BPipe's Figure 2. Legal range: any p, m. Peak on rank r: min(p - r, m) activatio
 
 from __future__ import annotations
 
-import numpy as np
-
-from bubbleproof.theory.families.base import Family, one_forward_one_backward, program_of_ranks
+from bubbleproof.theory.families.base import Family, in_turn
 from bubbleproof.theory.model.schedule import Program
 from bubbleproof.theory.pipelines.pipeline import Pipeline
 
@@ -23,9 +21,4 @@ class OneForwardOneBackward(Family):
     least = frozenset({"bubble", "memory"})
 
     def program(self, pipeline: Pipeline) -> Program:
-        p, m = pipeline.num_ranks, pipeline.num_microbatches
-        rows = []
-        for rank in range(p):
-            kind, microbatch = one_forward_one_backward(p - rank, m)
-            rows.append((kind, np.full(2 * m, rank), microbatch))
-        return program_of_ranks(rows)
+        return in_turn(pipeline, range(pipeline.num_ranks, 0, -1), [pipeline.num_microbatches])

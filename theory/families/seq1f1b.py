@@ -21,15 +21,7 @@ min(m*s*v, (v-1)p + a(p-r-1) + s) slices of a chunk, a = 1 at one chunk and 2 at
 
 from __future__ import annotations
 
-import numpy as np
-
-from bubbleproof.theory.families.base import (
-    Family,
-    one_forward_one_backward,
-    passes,
-    program_of_ranks,
-)
-from bubbleproof.theory.model.actions import Kind
+from bubbleproof.theory.families.base import Family, in_turn
 from bubbleproof.theory.model.schedule import Program
 from bubbleproof.theory.pipelines.pipeline import Pipeline
 
@@ -54,13 +46,6 @@ class SeqOneForwardOneBackward(Family):
     def program(self, pipeline: Pipeline) -> Program:
         p, v, s = pipeline.num_ranks, pipeline.num_chunks, pipeline.num_slices
         pieces = pipeline.num_microbatches * s
-        chunk, piece = passes([p] * (pieces // p) if v > 1 else [pieces], range(v))
-        rows = []
-        for rank in range(p):
-            ahead = (p - rank - 1) * (2 if v > 1 else 1)
-            kind, place = one_forward_one_backward((v - 1) * p + ahead + s, pieces * v)
-            is_forward = kind == Kind.F
-            stage = np.where(is_forward, chunk[place], v - 1 - chunk[place]) * p + rank
-            microbatch, slice_ = np.divmod(piece[place], s)
-            rows.append((kind, stage, microbatch, np.where(is_forward, slice_, s - 1 - slice_)))
-        return program_of_ranks(rows)
+        group, fall = (p, 2) if v > 1 else (pieces, 1)
+        warmups = [(v - 1) * p + fall * r + s for r in range(p)[::-1]]
+        return in_turn(pipeline, warmups, [group] * (pieces // group))
