@@ -20,7 +20,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cache
 
 import torch.distributed.pipelining.schedules as torch_schedules
@@ -31,6 +31,7 @@ from torch.distributed.pipelining.schedules import (
     _PipelineSchedule,
 )
 
+from benchmarks.speed_torch import stand_ins
 from bubbleproof.theory.families import member
 from bubbleproof.theory.model.actions import Action
 from bubbleproof.theory.model.schedule import Program
@@ -82,27 +83,6 @@ class Table:
         return cls(size=size, compute=to_orders(program, size.ranks), stage_rank=stage_rank)
 
 
-@dataclass(slots=True, kw_only=True)
-class StandInStage:
-    """What a schedule object asks of a stage when it lays out its order."""
-
-    stage_index: int
-    num_stages: int
-    group_size: int
-    group_rank: int = 0
-    submod: None = None
-    has_backward: bool = True
-    stage_index_to_group_rank: dict[int, int] = field(default_factory=dict)  # PyTorch sets it
-
-    @property
-    def is_first(self) -> bool:
-        return self.stage_index == 0
-
-    @property
-    def is_last(self) -> bool:
-        return self.stage_index == self.num_stages - 1
-
-
 def schedule_classes() -> dict[str, type[_PipelineSchedule]]:
     """Every schedule class without subclasses in PyTorch's module, by its name there."""
     found = {
@@ -123,10 +103,7 @@ def torch_table(schedule: type[_PipelineSchedule], size: Size) -> Table | None:
     Raises ``Refused`` for a size that PyTorch refuses.
     """
     p = size.ranks
-    stages = [
-        StandInStage(stage_index=chunk * p, num_stages=p * size.chunks, group_size=p)
-        for chunk in range(size.chunks)
-    ]
+    stages = stand_ins(p, size.chunks)
     given: object = stages[0] if issubclass(schedule, PipelineScheduleSingle) else stages
     try:
         made = schedule(given, size.microbatches)  # type: ignore[arg-type]  # stand-ins

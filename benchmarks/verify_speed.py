@@ -1,43 +1,52 @@
-"""How long ``verify`` takes on a large schedule, beside PyTorch's own validator and simulator.
+"""How long ``bubbleproof verify`` takes on a large schedule, beside PyTorch's own chain.
 
     python -m benchmarks.verify_speed [--json] [--ranks 64 --microbatches 1024 --chunks 4]
 
-The table is interleaved 1F1B, the same one for all. Each side runs in a process of its own; memory
-is that of our process, which imports no torch. Times are wall-clock seconds, the least of several
-repetitions where that is cheap (see ``MEASURED``). A time says nothing of a machine that does other
-work at the same time, so nothing here passes or fails.
+Whole processes that take turns, from nothing to the verdict. Ours is the command: it makes the
+order of interleaved 1F1B with its starts, and decides every rule. PyTorch's (``speed_torch``) makes
+the same order, validates it, adds messages and simulates them. Then rules 1 to 5 and 8 alone beside
+a plain pass of numpy (``speed_ours``), and what small commands take beside ``import torch``.
+Processor time hardly depends on what else the machine does, wall-clock time does; so nothing here
+passes or fails.
 """
 
 from __future__ import annotations
 
+import os
 import sys
-from collections.abc import Callable, Iterator, Mapping
-from json import dumps
-from typing import Annotated
+import tempfile
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from json import dumps, loads
+from pathlib import Path
+from statistics import median
+from typing import Annotated, NamedTuple
 
 import typer
 from rich.console import Console
 
 from benchmarks.child_process import answers
-from benchmarks.speed_ours import measure_ours
+from benchmarks.speed_ours import measure_check
 from bubbleproof.reference_exec.evidence.machine_versions import this_machine
 
 HOUR = 3600
-MEASURED = {
-    "build_s": "build: Pipeline, Problem, the order, left-shifted starts (least of {repeats})",
-    "check_s": "check: verify.check, rules 1 to 5 and 8 (least of {repeats})",
-    "peak_resident_mib": "peak resident memory of one build and check, imports included, MiB",
-    "validate_s": "PyTorch _validate_schedule: counts actions per stage (least of {repeats})",
-    "lower_s": "PyTorch _add_send_recv: adds SEND and RECV (once)",
-    "simulate_s": "PyTorch _simulate_comms_compute: runs the lowered table (once)",
-    "rule6_s": "verify.check_communication, buffered, on the same lowered table (once)",
+COMMAND = (sys.executable, "-m", "bubbleproof")
+PROBLEM = "ranks = 2\nmicrobatches = 3\n[durations]\nforward = 1\nbackward = 2\n"
+PLAN = f"{PROBLEM}[plan]\nchunks = [1, 2]\n"
+STARTS = {
+    "import torch": (sys.executable, "-c", "import torch"),
+    "verify 1f1b p=4 m=8": (*COMMAND, "verify", "1f1b", "p=4", "m=8"),
+    "solve of 6 forwards": (*COMMAND, "solve", "problem.toml"),
+    "plan of 2 shapes of it": (*COMMAND, "plan", "plan.toml"),
 }
-RATIOS = {
-    "_validate_schedule / check": ("validate_s", "check_s"),
-    "_simulate_comms_compute / check": ("simulate_s", "check_s"),
-    "_add_send_recv + _simulate_comms_compute / build + check": ("run_s", "ours_s"),
-    "_simulate_comms_compute / check_communication": ("simulate_s", "rule6_s"),
-}
+
+
+class Spent(NamedTuple):
+    """What a process took: seconds, those of all its processors, and its peak of memory in MiB."""
+
+    wall: float
+    processor: float
+    mib: float
 
 
 def main(
@@ -45,86 +54,93 @@ def main(
     microbatches: int = 1024,
     chunks: int = 4,
     repeats: int = 3,
-    limit: Annotated[int, typer.Option(help="Seconds PyTorch's side may take.")] = 600,
+    starts: int = 9,
     json: Annotated[bool, typer.Option("--json", help="One JSON object.")] = False,
 ) -> None:
     """Measure and print; see the module's text."""
     console = Console(stderr=True)
-    size = {"ranks": ranks, "microbatches": microbatches, "chunks": chunks}
     shape = ranks, microbatches, chunks
-    with console.status("our build and check"):
-        measured = _ours(shape, repeats)
-    with console.status(f"PyTorch's functions, at most {limit} s"):
-        steps, note = _theirs(shape, repeats, limit)
-    simulated = [step for step in steps if "simulate_s" in step]
-    for step in steps:
-        measured |= {name: value for name, value in step.items() if name in MEASURED}
-    full = bool(simulated) and simulated[-1]["tasks"] == measured["tasks"]
-    if not full:
-        measured.pop("simulate_s", None)  # only full-size numbers are compared
-    ratios = _ratios(measured)
+    ours, theirs, steps = _commands(shape, repeats, console)
+    with console.status("rules 1 to 5 and 8"):
+        [alone] = answers(HOUR, measure_check, *shape, repeats)
+    begun = _starts(starts, console)
+    told = {
+        "machine": this_machine().to_json(),
+        "size": {"ranks": ranks, "microbatches": microbatches, "chunks": chunks},
+        "ours": ours._asdict(),
+        "torch": theirs._asdict(),
+        "torch_steps": steps,
+        **alone,
+        "starts": begun,
+    }
     if json:
-        told = {"machine": this_machine().to_json(), "size": size, "measured": measured}
-        told |= {"simulator": simulated, "ratios": ratios, "note": note}
         sys.stdout.write(dumps(told, indent=2) + "\n")
         return
-    lines = [
-        f"interleaved p={ranks} m={microbatches} v={chunks}: {int(measured['tasks'])} tasks",
-        f"{this_machine()}\n",
-        *_told(measured, repeats),
-        "\nthe simulator at each size it finished:",
-        *(
-            f"{step['simulate_s']:>10.3f} s    m={step['microbatches']}, {step['tasks']} tasks"
-            for step in simulated
-        ),
-        "\nratios of seconds at the full size (above 1: ours takes less time):",
-        *(f"{value:>10.2f} x    {name}" for name, value in ratios.items()),
-        *([f"\nPyTorch's side: {note}"] if note else []),
-    ]
+    tasks = f"interleaved p={ranks} m={microbatches} v={chunks}: {int(steps['tasks'])} tasks"
+    lines = [tasks, f"{this_machine()}\n", *_told(ours, theirs, steps, repeats)]
+    ratio = alone["check_s"] / alone["plain_s"]
+    rules = f"rules 1 to 5 and 8 alone (verify.check): {alone['check_s']:.3f} s of processor time"
+    lines += [f"\n{rules}, {ratio:.2f} of a plain pass of numpy over the same arrays"]
+    lines += [f"\nstarts, processor s (median of {starts}), of import torch"]
+    torch = begun["import torch"]
+    lines += [f"{value:>10.2f} {value / torch:>8.2f}   {name}" for name, value in begun.items()]
     sys.stdout.write("\n".join(lines) + "\n")
 
 
-def _ours(size: tuple[int, int, int], repeats: int) -> dict[str, float]:
-    """Our times from a process that repeats, our memory from one that builds and checks once."""
-    timed, once = (next(answers(HOUR, measure_ours, *size, times)) for times in (repeats, 1))
-    return {**timed, "peak_resident_mib": once["peak_resident_mib"]}
+def _commands(
+    shape: Sequence[int], repeats: int, console: Console
+) -> tuple[Spent, Spent, dict[str, float]]:
+    """What ours and PyTorch's took, medians of rounds, and the steps of PyTorch's last."""
+    p, m, v = shape
+    ours, theirs = [], []
+    words = ("verify", "interleaved", f"p={p}", f"m={m}", f"v={v}")
+    for index in range(repeats):
+        with console.status(f"round {index + 1} of {repeats}: bubbleproof verify"):
+            ours.append(spent_by(*COMMAND, *words)[0])
+        with console.status(f"round {index + 1} of {repeats}: PyTorch's chain"):
+            chain = (sys.executable, "-m", "benchmarks.speed_torch", *map(str, shape))
+            spent, out = spent_by(*chain)
+            theirs.append(spent)
+    medians = (Spent(*map(median, zip(*rounds, strict=True))) for rounds in (ours, theirs))
+    return *medians, loads(out)
 
 
-def _theirs(
-    size: tuple[int, int, int], repeats: int, limit: int
-) -> tuple[list[dict[str, float]], str]:
-    """What was measured of PyTorch's functions, and why it may be little: the limit or no torch."""
-    found: list[dict[str, float]] = []
-    try:
-        found += answers(limit, _measure_torch, *size, repeats)
-    except (TimeoutError, ChildProcessError) as error:
-        return found, f"{error}; what is missing was not reached"
-    return found, ""
+def _starts(rounds: int, console: Console) -> dict[str, float]:
+    """Processor seconds of small commands, medians."""
+    found: dict[str, list[float]] = {name: [] for name in STARTS}
+    with tempfile.TemporaryDirectory() as folder, console.status("starts"):
+        (Path(folder) / "problem.toml").write_text(PROBLEM)
+        (Path(folder) / "plan.toml").write_text(PLAN)
+        for _ in range(rounds):
+            for name, words in STARTS.items():
+                placed = (str(Path(folder) / w) if w.endswith(".toml") else w for w in words)
+                found[name].append(spent_by(*placed)[0].processor)
+    return {name: median(values) for name, values in found.items()}
 
 
-def _measure_torch(tell: Callable[[dict[str, float]], None], *given: int) -> None:
-    from benchmarks.speed_torch import measure_torch  # torch is to stay out of our processes
-
-    measure_torch(tell, *given)
-
-
-def _ratios(measured: Mapping[str, float]) -> dict[str, float]:
-    known = dict(measured)
-    known["ours_s"] = known["build_s"] + known["check_s"]
-    if "simulate_s" in known and "lower_s" in known:
-        known["run_s"] = known["lower_s"] + known["simulate_s"]
-    return {
-        name: known[top] / known[bottom]
-        for name, (top, bottom) in RATIOS.items()
-        if top in known and bottom in known
-    }
+def spent_by(*words: str) -> tuple[Spent, str]:
+    """What a program took, and its standard output. Raises ``ChildProcessError`` where it fails."""
+    with tempfile.TemporaryFile() as out:
+        begin = time.perf_counter()
+        actions = [(os.POSIX_SPAWN_DUP2, out.fileno(), 1)]
+        process = os.posix_spawn(words[0], words, os.environ, file_actions=actions)
+        _, status, usage = os.wait4(process, 0)
+        wall = time.perf_counter() - begin
+        if status:
+            raise ChildProcessError(f"{' '.join(words)} ended with {status}")
+        out.seek(0)
+        spent = Spent(wall, usage.ru_utime + usage.ru_stime, usage.ru_maxrss / 1024)
+        return spent, out.read().decode()
 
 
-def _told(measured: Mapping[str, float], repeats: int) -> Iterator[str]:
-    for name, meaning in MEASURED.items():
-        if name in measured:
-            unit = "MiB" if name.endswith("_mib") else "s"
-            yield f"{measured[name]:>10.3f} {unit:<4} {meaning.format(repeats=repeats)}"
+def _told(ours: Spent, theirs: Spent, steps: Mapping[str, float], repeats: int) -> Iterator[str]:
+    yield f"whole processes, median of {repeats}"
+    yield f"{'wall s':>10} {'processor s':>12} {'MiB':>6}"
+    parts = ", ".join(f"{name} {value:.1f}" for name, value in steps.items() if name != "tasks")
+    for spent, what in ((ours, "bubbleproof verify: every rule"), (theirs, f"PyTorch: {parts}")):
+        yield f"{spent.wall:>10.2f} {spent.processor:>12.2f} {spent.mib:>6.0f}   {what}"
+    ratios = [of / to for of, to in zip(theirs, ours, strict=True)]
+    yield f"{ratios[0]:>10.1f} {ratios[1]:>12.1f} {ratios[2]:>6.1f}   PyTorch's / ours"
 
 
 if __name__ == "__main__":

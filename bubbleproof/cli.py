@@ -9,8 +9,9 @@ was printed. With ``--json`` one JSON object goes to standard output and nothing
 from __future__ import annotations
 
 import sys
+from copy import copy
 from functools import cache
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from typer import Argument, Option
@@ -18,6 +19,7 @@ from typer.main import get_command
 
 from bubbleproof.commands.interrupts import loaded_since
 from bubbleproof.commands.last_resort import status_of_call
+from bubbleproof.commands.options.command_table import CommandTable, take_as_it_is
 from bubbleproof.commands.options.option_groups import (
     GivenOptions,
     HeadedCommand,
@@ -45,10 +47,12 @@ from bubbleproof.commands.options.shared_options import (
 )
 from bubbleproof.commands.options.targets import Ends, Target
 from bubbleproof.commands.options.wing_commands import Commands
-from bubbleproof.commands.replaying.replay_options import ProfileRequest, ReplayRequest
 from bubbleproof.formats.format_table import Holds, endings, listed
-from bubbleproof.solvers.options import SolveOptions
 from bubbleproof.solvers.search_limits import SearchLimits
+
+if TYPE_CHECKING:  # loaded with the command that takes them
+    from bubbleproof.commands.replaying.replay_options import ProfileRequest, ReplayRequest
+    from bubbleproof.solvers.options import SolveOptions
 
 FRONT = Ends("the picture of a front", (".svg", ".png"))
 PICTURES = Ends("a picture's file", endings(Holds.PICTURE))
@@ -100,7 +104,7 @@ def run(
 
 
 @app.command(cls=HeadedCommand, epilog=examples("solve"))
-@runs("commands.solve.run_solve")
+@runs("commands.solve.run_solve", "solvers.options")
 def solve(
     problem: ProblemPath,
     search: GivenOptions[SolveOptions],
@@ -305,13 +309,13 @@ def estimate(
 
 
 @app.command(cls=HeadedCommand, epilog=examples("replay"))
-@runs("commands.replaying.replay.run_replay")
+@runs("commands.replaying.replay.run_replay", "commands.replaying.replay_options")
 def replay(request: ReplayRequest) -> None:
     """Run a verified schedule on torch; compare gradients and peak bytes."""
 
 
 @app.command(cls=HeadedCommand, epilog=examples("profile"))
-@runs("commands.replaying.profile.run_profile")
+@runs("commands.replaying.profile.run_profile", "commands.replaying.replay_options")
 def profile(request: ProfileRequest) -> None:
     """Measure a model's stages on a device; write them as a problem to solve and replay."""
 
@@ -443,7 +447,15 @@ def frameworks(detail: Detail, name: ListedName = None, json: Json = False) -> N
     """List the frameworks that schedules are checked for and handed over to."""
 
 
-_built = cache(get_command)  # in one process, all commands and their options are made once
+@cache
+def _built() -> Any:
+    """The command line, made once in a process; each command of the core when it is named."""
+    bare = copy(app)
+    bare.registered_commands = []
+    made: Any = get_command(bare)
+    made.commands = CommandTable(app.registered_commands)
+    take_as_it_is(made)
+    return made
 
 
 def main(began: float | None = None) -> None:
@@ -456,4 +468,4 @@ def main(began: float | None = None) -> None:
     """
     if began is not None:
         loaded_since(began)
-    sys.exit(status_of_call(lambda: _built(app)(standalone_mode=False)))
+    sys.exit(status_of_call(lambda: _built()(standalone_mode=False)))

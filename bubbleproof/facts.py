@@ -27,7 +27,6 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, is_dataclass
 from fractions import Fraction
-from html import escape
 from typing import TYPE_CHECKING, ClassVar
 
 if TYPE_CHECKING:
@@ -208,4 +207,6 @@ def _text(value: object) -> str:
 
 
 def _html_row(kind: str, cells: Sequence[str]) -> str:
+    from html import escape
+
     return f"<tr>{''.join(f'<{kind}>{escape(cell)}</{kind}>' for cell in cells)}</tr>"

@@ -10,10 +10,15 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from importlib import import_module
-from importlib.abc import Loader
 from importlib.machinery import ModuleSpec
 from types import ModuleType
+from typing import TYPE_CHECKING
 from warnings import warn
+
+if TYPE_CHECKING:
+    from importlib.abc import Loader
+else:  # that module loads tempfile and more
+    Loader = object
 
 # What begins with an old name, after ``bubbleproof.``, and what it begins with now.
 MOVED = {

@@ -32,13 +32,12 @@ from threading import Thread, current_thread, main_thread
 from types import FrameType
 from typing import ParamSpec, TypeVar
 
-from bubbleproof.platforms import held_back, num_cores
+from bubbleproof.platforms import MAX_WORKERS, held_back, num_cores
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
 CallParameters = ParamSpec("CallParameters")
 PATIENCE = 5.0  # seconds for a scheduler to take a connection
-MAX_WORKERS = 256  # processes, or threads of an engine
 
 
 @contextmanager

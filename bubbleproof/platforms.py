@@ -7,13 +7,17 @@ options that a system lacks are left out where they are set: ``reference_exec.dr
 
 from __future__ import annotations
 
-import multiprocessing
 import os
 import signal
-import subprocess
 import sys
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import subprocess
+
+MAX_WORKERS = 256  # processes, or threads of an engine
 
 
 def num_cores() -> int:
@@ -63,6 +67,8 @@ def ask_to_end(process: subprocess.Popen[bytes]) -> None:
 
 def has_fork_server() -> bool:
     """Whether processes can be forked from a server that has loaded what they need."""
+    import multiprocessing
+
     return "forkserver" in multiprocessing.get_all_start_methods()
 
 

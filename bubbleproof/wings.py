@@ -16,10 +16,13 @@ and one line to who asks for it. Without an installation there is no entry at al
 from __future__ import annotations
 
 from functools import cache
-from importlib.metadata import EntryPoint, PackageNotFoundError, distribution
 from importlib.util import find_spec
+from typing import TYPE_CHECKING
 
 from bubbleproof.error_base import Error
+
+if TYPE_CHECKING:
+    from importlib.metadata import EntryPoint
 
 NAMES, COMMANDS = "bubbleproof.names", "bubbleproof.commands"
 PLANNERS, FILE_TABLES = "bubbleproof.planners", "bubbleproof.tables"
@@ -33,6 +36,8 @@ class AbsentWingError(Error, ValueError):
 @cache
 def entries(group: str) -> dict[str, EntryPoint]:
     """The entries of a group by their names, those whose modules are absent too."""
+    from importlib.metadata import PackageNotFoundError, distribution
+
     try:
         found = distribution("bubbleproof").entry_points.select(group=group)
     except PackageNotFoundError:

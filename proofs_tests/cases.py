@@ -44,6 +44,11 @@ class Case:
     schedule: Schedule
 
 
+def without(program: Program, *rows: int) -> Program:
+    """The program less the given rows."""
+    return program.take(np.delete(np.arange(len(program)), rows))
+
+
 def shapes(
     family: Family, ranks: tuple[int, ...], microbatches: tuple[int, ...], most: int = 3
 ) -> Iterator[Pipeline]:

@@ -84,12 +84,8 @@ class Toy(GPipe):
     title = "Toy"
     source = "no paper"
 '''),
-            "theory/families/__init__.py": each(
-                after(
-                    "from bubbleproof.theory.families.toffload import TOffload\n",
-                    "from bubbleproof.theory.families.toy import Toy\n",
-                ),
-                after("    PipeMesh(),\n", "    Toy(),\n"),
+            "theory/families/__init__.py": after(
+                '    "pipemesh": "pipemesh.PipeMesh",\n', '    "toy": "toy.Toy",\n'
             ),
         },
         program="""

@@ -63,7 +63,7 @@ def test_installed_packages_announce_families(monkeypatch: pytest.MonkeyPatch) -
     announced = registration._announced.__wrapped__
 
     def use(name: str) -> None:
-        monkeypatch.setattr(registration, "entry_points", lambda **_: [points[name]])
+        monkeypatch.setattr("importlib.metadata.entry_points", lambda **_: [points[name]])
 
     use("good")
     assert isinstance(announced()["my-own"], Family)

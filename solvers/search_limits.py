@@ -9,7 +9,7 @@ from typing import Annotated, Any, ClassVar, Self
 
 from bubbleproof.declared import OptionNote, declared
 from bubbleproof.engine_process.loss import size_text
-from bubbleproof.parallel import MAX_WORKERS
+from bubbleproof.platforms import MAX_WORKERS
 
 LEAST_MEMORY = 64 << 20  # bytes: with less no engine can be loaded
 

@@ -19,8 +19,8 @@ from __future__ import annotations
 import numpy as np
 
 from bubbleproof.theory.model.actions import NONE
-from bubbleproof.theory.model.measures import Measures, measure
-from bubbleproof.theory.model.memory import memory_profile
+from bubbleproof.theory.model.measures import Measures, known_rows, measure_rows
+from bubbleproof.theory.model.memory import MemoryProfile, memory_profile
 from bubbleproof.theory.model.problem import Problem
 from bubbleproof.theory.model.schedule import Program, Schedule
 from bubbleproof.theory.pipelines.timing import Deadlock, UntimedProgram, left_shift
@@ -33,11 +33,9 @@ from bubbleproof.verify.verdict import SHOWN, RuleDecision, Verdict
 NO_LIMIT = int(np.iinfo(np.int64).max)
 
 
-def memory(rows: Rows) -> list[Breaches]:
+def memory(rows: Rows, profile: MemoryProfile) -> list[Breaches]:
     """Rule 5: base loads above the capacity, and instants that leave a load below 0 or above it."""
     problem = rows.problem
-    task = np.flatnonzero(rows.present)
-    profile = memory_profile(problem, task, rows.start[task])
     limit = np.array(
         [NO_LIMIT if s.capacity is None else min(s.capacity, NO_LIMIT) for s in problem.stores],
         dtype=np.int64,
@@ -65,6 +63,8 @@ def memory(rows: Rows) -> list[Breaches]:
 
 def complete(rows: Rows) -> list[Breaches]:
     """Rule 1: foreign rows, missing (task, resource) pairs, and pairs that are listed again."""
+    if rows.is_whole:
+        return []
     problem, program = rows.problem, rows.schedule.program
     known = rows.task != NONE
     required = rows.pair(problem.occupancy.task, problem.occupancy.resource)
@@ -94,6 +94,8 @@ def complete(rows: Rows) -> list[Breaches]:
 
 def placed(rows: Rows) -> list[Breaches]:
     """Rule 2: rows on a foreign resource, and rows of one task at different starts."""
+    if rows.is_whole:
+        return []
     problem, resource = rows.problem, rows.schedule.program.resource
     known = np.flatnonzero(rows.task != NONE)
     required = np.sort(rows.pair(problem.occupancy.task, problem.occupancy.resource))
@@ -146,32 +148,40 @@ def exclusive(rows: Rows) -> list[Breaches]:
 
 def findings(problem: Problem, schedule: Schedule) -> list[Finding]:
     """Every breach of rules 1 to 5 and 8, each as a finding."""
-    rows = Rows.of(problem, schedule)
-    found = breaches(rows, measure(problem, schedule))
+    found = breaches(*_measured(problem, schedule))
     return [finding for kinds in found.values() for kind in kinds for finding in kind]
+
+
+def _measured(problem: Problem, schedule: Schedule) -> tuple[Rows, Measures, MemoryProfile]:
+    """The rows, and what their tasks measure."""
+    rows = Rows.of(problem, schedule)
+    task = np.flatnonzero(rows.present)
+    profile = memory_profile(problem, task, rows.start[task])
+    known = rows.task, schedule.program.resource, schedule.start
+    known = known if rows.is_whole else known_rows(problem, schedule)
+    return rows, measure_rows(problem, *known, profile=profile), profile
 
 
 def check(problem: Problem, schedule: Schedule) -> Verdict:
     """Decide rules 1 to 5 and 8 for a schedule."""
-    rows = Rows.of(problem, schedule)
-    measured = measure(problem, schedule)
+    rows, measured, profile = _measured(problem, schedule)
     return Verdict(
         decisions=tuple(
             _decision(rows, rule, kinds, measured)
-            for rule, kinds in breaches(rows, measured).items()
+            for rule, kinds in breaches(rows, measured, profile).items()
         ),
         measured=measured,
     )
 
 
-def breaches(rows: Rows, measured: Measures) -> dict[Rule, list[Breaches]]:
+def breaches(rows: Rows, measured: Measures, profile: MemoryProfile) -> dict[Rule, list[Breaches]]:
     """Of each rule its breaches, kind by kind."""
     return {
         Rule.COMPLETE: complete(rows),
         Rule.PLACED: placed(rows),
         Rule.DEPENDENCIES: dependencies(rows),
         Rule.EXCLUSIVE: exclusive(rows),
-        Rule.MEMORY: memory(rows),
+        Rule.MEMORY: memory(rows, profile),
         Rule.CLAIMS: claims(rows.schedule, measured),
     }
 

@@ -19,7 +19,10 @@ from bubbleproof.verify.finding import Finding, Rule
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Rows:
-    """A schedule's rows located in the problem: ``task`` per row (``NONE`` for foreign ones)."""
+    """A schedule's rows located in the problem: ``task`` per row (``NONE`` for foreign ones).
+
+    ``is_whole``: each task occupies one resource and stands there, once, and there is no other row.
+    """
 
     problem: Problem
     schedule: Schedule
@@ -27,6 +30,7 @@ class Rows:
     start: Ints  # per task, of its first row; meaningless where not ``present``
     present: Bools
     timed: bool
+    is_whole: bool
 
     @classmethod
     def of(cls, problem: Problem, schedule: Schedule, *, timed: bool = True) -> Rows:
@@ -43,6 +47,8 @@ class Rows:
         present = np.zeros(problem.num_tasks, dtype=bool)
         start[task[known]] = schedule.start[known]
         present[task[known]] = True
+        occupancy, resource = problem.occupancy, schedule.program.resource
+        is_single = len(task) == len(occupancy.task) == problem.num_tasks and bool(present.all())
         return cls(
             problem=problem,
             schedule=schedule,
@@ -50,6 +56,7 @@ class Rows:
             start=start,
             present=present,
             timed=timed,
+            is_whole=is_single and bool((resource == occupancy.resource[task]).all()),
         )
 
     def rows_of(self, *tasks: int) -> Ints:

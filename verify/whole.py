@@ -12,7 +12,6 @@ from bubbleproof.theory.pipelines.programs.messages_in_programs import (
     program_without_messages,
     with_messages_in_order,
 )
-from bubbleproof.verify.certificates.certificate_rule import without_deadlines
 from bubbleproof.verify.check import check, check_program
 from bubbleproof.verify.communication.matching import check_communication, compute_part
 from bubbleproof.verify.communication.semantics import USUAL, Semantics
@@ -46,7 +45,7 @@ def check_whole(
             given = with_messages_in_order(problem, compute)
         verdict, schedule = check_program(problem, given)
     flow = _dataflow(problem, schedule, given if isinstance(given, Program) else None, lowered)
-    waits = without_deadlines(problem)  # no program waits for a deadline
+    waits = _without_deadlines(problem)  # no program waits for a deadline
     moment = None
     if lowered is None and schedule is not None:
         lowered, moment = lower_with_moments(waits, schedule)
@@ -55,6 +54,15 @@ def check_whole(
         undecided = Verdict(decisions=(), undecided=((Rule.COMMUNICATION, why),))
         return join([verdict, undecided, flow])
     return join([verdict, check_communication(waits, lowered, semantics, moment=moment), flow])
+
+
+def _without_deadlines(problem: Problem) -> Problem:
+    """The problem without deadlines, whose rule is loaded where a precedence may be one."""
+    if (problem.duration[problem.edges.before] + problem.edges.lag > 0).all():
+        return problem
+    from bubbleproof.verify.certificates.certificate_rule import without_deadlines
+
+    return without_deadlines(problem)
 
 
 def _dataflow(

@@ -30,13 +30,13 @@ from typing import Any
 
 from bubbleproof.commands.first_lines import deployed, print_answer, print_rows
 from bubbleproof.commands.options.shared_options import Detail
-from bubbleproof.commands.options.targets import written_together
 from bubbleproof.commands.output import BROKEN, HOLDS, print_json, print_table, say
 from bubbleproof.costs import Deployment, ModelCosts, Transformer, model_costs
 from bubbleproof.costs.combinations import Combination, CombinationCosts, counted
 from bubbleproof.costs.configurations.config_file import ConfiguredModel, is_configuration
 from bubbleproof.costs.deployment import COUNTS
 from bubbleproof.facts import rows
+from bubbleproof.formats.all_or_nothing import written_together
 from bubbleproof.formats.clusters.cluster_toml import (
     SIZES,
     configuration_of,

@@ -9,14 +9,17 @@ begins before tick T.
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from bubbleproof.commands.options.shared_options import DemandOptions
 from bubbleproof.formats.inputs import read_schedule_input
 from bubbleproof.solvers import SolveOptions
 from bubbleproof.solvers.demands import Demands, forbidden, orders_of, starts_until
-from bubbleproof.solvers.explain import Cause, Limit, Order, Reason, Start, StoreUse, explain
 from bubbleproof.theory.model.problem import Problem
 from bubbleproof.theory.pipelines.units import counted
+
+if TYPE_CHECKING:  # loaded where there is no schedule
+    from bubbleproof.solvers.explain import Cause, Reason
 
 EXPLAINING = 20.0  # seconds at most
 CLOSINGS = (
@@ -69,6 +72,8 @@ def _ranks(problem: Problem, text: str) -> list[int]:
 
 def why_not(problem: Problem, options: SolveOptions, demands: Demands) -> tuple[str, ...]:
     """The irreducible reason that there is no schedule, a line for each cause."""
+    from bubbleproof.solvers.explain import explain
+
     limited = replace(options.at_most(EXPLAINING), progress=None)
     reason = explain(problem, limited, demands)
     return () if reason is None else lines_of(problem, reason)
@@ -83,6 +88,8 @@ def lines_of(problem: Problem, reason: Reason) -> tuple[str, ...]:
 
 
 def _line(problem: Problem, cause: Cause) -> str:
+    from bubbleproof.solvers.explain import Limit, Order, Start, StoreUse
+
     match cause:
         case Limit():
             return f"no more than {counted(cause.ticks, problem.unit)} are allowed"

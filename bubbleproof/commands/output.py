@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 import json
+import os
 import sys
 from abc import abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from fractions import Fraction
 from textwrap import fill
-from typing import ClassVar
-
-from rich.console import Console
-from rich.table import Table
-from rich.text import Text
+from typing import TYPE_CHECKING, ClassVar, TextIO
 
 from bubbleproof.facts import FactSource, rows, tree
 from bubbleproof.facts import fields_of as fields_of
@@ -24,6 +21,10 @@ from bubbleproof.report.amounts import counted as counted
 from bubbleproof.theory.model.measures import Measures
 from bubbleproof.theory.model.problem import Problem
 from bubbleproof.verify.verdict import Verdict
+
+if TYPE_CHECKING:  # loaded for what is drawn or coloured
+    from rich.console import Console
+    from rich.text import Text
 
 HOLDS, BROKEN, UNUSABLE, UNDECIDED, INTERRUPTED = 0, 1, 2, 3, 130
 MIN_WIDTH, LABEL = 120, 11  # characters of a line, and of the label before it
@@ -38,13 +39,37 @@ _BAD = ("violated", "invalid", "unreadable", "no", "infeasible", "differ", "fail
 
 def console() -> Console:
     """Standard output for people; wide enough for tables where it is no terminal."""
+    from rich.console import Console
+
     plain = Console()
     return plain if plain.is_terminal else Console(width=max(MIN_WIDTH, plain.width))
 
 
+def width() -> int:
+    """How wide ``console`` is."""
+    if _is_drawn(sys.stdout):
+        return console().width
+    if (told := os.environ.get("COLUMNS", "")).isdigit():
+        return max(MIN_WIDTH, int(told))
+    for stream in range(3):  # one that is a terminal
+        with suppress(OSError):
+            return max(MIN_WIDTH, os.get_terminal_size(stream).columns)
+    return MIN_WIDTH
+
+
 def say(line: str) -> None:
     """A line of progress on standard error, which no script reads."""
-    Console(stderr=True, highlight=False).print(Text(harmless(line), style="dim"), soft_wrap=True)
+    if not _is_drawn(sys.stderr):
+        sys.stderr.write(f"{harmless(line)}\n")
+        return
+    from rich.console import Console
+
+    Console(stderr=True, highlight=False).print(_cell(line, style="dim"), soft_wrap=True)
+
+
+def _is_drawn(stream: TextIO) -> bool:
+    """Whether it is a terminal, or the environment may say that it is one."""
+    return stream.isatty() or bool({"FORCE_COLOR", "TTY_COMPATIBLE"}.intersection(os.environ))
 
 
 def progress_line(unit: str, *, verbose: bool) -> Progress | None:
@@ -52,6 +77,8 @@ def progress_line(unit: str, *, verbose: bool) -> Progress | None:
     in_place = sys.stderr.isatty() and not verbose
     if not (in_place or verbose):
         return None
+
+    from rich.console import Console
 
     def report(who: str, value: int | None, bound: int, seconds: float) -> None:
         best = "no schedule yet" if value is None else f"best {time(value, unit)}"
@@ -77,7 +104,11 @@ def end_progress() -> Iterator[None]:
 
 def print_text(text: str, *, style: str = "") -> None:
     """Text for people on standard output, as it is: nothing in it is coloured or broken."""
-    console().print(Text(harmless(text), style=style), soft_wrap=True)
+    if style and _is_drawn(sys.stdout):
+        console().print(_cell(text, style=style), soft_wrap=True)
+    else:
+        sys.stdout.write(f"{harmless(text)}\n")
+        sys.stdout.flush()
 
 
 def refuse(message: str) -> int:
@@ -106,6 +137,8 @@ def print_list(title: str, lines: Sequence[str]) -> None:
 
 def print_table(title: str, header: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
     """A table whose cells are coloured by their first word: good, bad, or neither."""
+    from rich.table import Table
+
     table = Table(title=_cell(title), title_justify="left", header_style="bold")
     for name in header:
         table.add_column(name, overflow="fold")
@@ -115,6 +148,8 @@ def print_table(title: str, header: Sequence[str], rows: Iterable[Sequence[str]]
 
 
 def _cell(text: str, *, style: str = "") -> Text:
+    from rich.text import Text
+
     return Text(harmless(text), style=style)
 
 
@@ -154,8 +189,8 @@ def print_answer(found: Answer, *, json: bool = False, verbose: bool = False) ->
 
 def print_line(text: str, label: str = "") -> None:
     """A line of an answer behind its label; what a terminal has no room for goes on below."""
-    line, screen = on_one_line(f"{label:<10} {text}" if label else text), console()
-    if screen.is_terminal:
+    line = on_one_line(f"{label:<10} {text}" if label else text)
+    if _is_drawn(sys.stdout) and (screen := console()).is_terminal:
         below = " " * (LABEL if label else 2)
         width = max(screen.width, 3 * LABEL)
         line = fill(line, width, subsequent_indent=below, break_on_hyphens=False)

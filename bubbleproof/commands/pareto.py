@@ -13,10 +13,10 @@ from pathlib import Path
 from bubbleproof.commands.first_lines import print_answer, print_rows
 from bubbleproof.commands.interrupts import is_interrupted, unless_interrupted
 from bubbleproof.commands.options.shared_options import Detail, WorkersElsewhere
-from bubbleproof.commands.options.targets import written_together
 from bubbleproof.commands.output import HOLDS, INTERRUPTED, UNDECIDED, counted, print_json, say
 from bubbleproof.commands.solve import schedule_file
 from bubbleproof.formats import write_schedule
+from bubbleproof.formats.all_or_nothing import written_together
 from bubbleproof.parallel import open_executor
 from bubbleproof.planners.published_points import PublishedPoint, common_capacity, published_point
 from bubbleproof.platforms import num_cores

@@ -11,7 +11,6 @@ from collections.abc import Iterable, Sequence
 from bubbleproof.commands.demand_words import EXPLAINING, why_not
 from bubbleproof.commands.first_lines import print_answer
 from bubbleproof.commands.options.shared_options import Detail
-from bubbleproof.commands.options.targets import written_together
 from bubbleproof.commands.output import (
     BROKEN,
     HOLDS,
@@ -23,6 +22,7 @@ from bubbleproof.commands.output import (
 from bubbleproof.commands.solve import schedule_file
 from bubbleproof.facts import Fact, rows
 from bubbleproof.formats import ScheduleFile, write_schedule
+from bubbleproof.formats.all_or_nothing import written_together
 from bubbleproof.formats.inputs import read_schedule_input
 from bubbleproof.report.amounts import time
 from bubbleproof.report.solved_result import ProblemInput, SolvedResult, bounded

@@ -15,7 +15,7 @@ from pathlib import Path
 
 from bubbleproof.commands.interrupts import is_interrupted, unless_interrupted
 from bubbleproof.commands.options.option_groups import require_meaning
-from bubbleproof.commands.options.targets import make_folder, require_folder
+from bubbleproof.commands.options.targets import require_folder
 from bubbleproof.commands.output import (
     BROKEN,
     UNDECIDED,
@@ -38,6 +38,7 @@ from bubbleproof.formats import (
     comparison_pipeline,
     write_trace,
 )
+from bubbleproof.formats.all_or_nothing import make_folder
 from bubbleproof.formats.files import SCHEDULE_NAME, write_text
 from bubbleproof.formats.inputs import require_problem_file
 from bubbleproof.formats.json_text import render_json

@@ -13,9 +13,10 @@ from typing import TYPE_CHECKING
 
 from bubbleproof.commands.options.option_groups import require_meaning
 from bubbleproof.commands.options.shared_options import Loudness
-from bubbleproof.commands.options.targets import require_writable, written_together
+from bubbleproof.commands.options.targets import require_writable
 from bubbleproof.commands.output import BROKEN, HOLDS, counted, print_text, say
 from bubbleproof.formats import ScheduleFile
+from bubbleproof.formats.all_or_nothing import written_together
 from bubbleproof.formats.conversion import Conversion
 from bubbleproof.formats.format_table import written_as
 from bubbleproof.formats.inputs import read_schedule_input

@@ -12,7 +12,6 @@ from bubbleproof.commands.options.shared_options import (
     DemandOptions,
     SolveOutput,
 )
-from bubbleproof.commands.options.targets import written_together
 from bubbleproof.commands.output import (
     BROKEN,
     HOLDS,
@@ -24,12 +23,10 @@ from bubbleproof.commands.output import (
     say,
 )
 from bubbleproof.commands.solved_problem import SolvedProblem
-from bubbleproof.formats import ScheduleFile, write_certificate, write_schedule
-from bubbleproof.formats.plans.cases_json import write_proof
-from bubbleproof.formats.schedule_file import with_claims
+from bubbleproof.formats.all_or_nothing import written_together
+from bubbleproof.formats.schedule_file import ScheduleFile, with_claims
 from bubbleproof.report.solved_result import ProblemInput, SolvedResult, read_problem_input
 from bubbleproof.solvers import ProofOrigin, Result, SolveOptions, Status, solve
-from bubbleproof.solvers.choices.solving_choices import solve_choices
 from bubbleproof.solvers.demands import Demands
 from bubbleproof.solvers.engines import UNTOLD, require_engine
 
@@ -77,6 +74,10 @@ def _write_files(output: SolveOutput, result: SolvedResult) -> list[str]:
     _, certificate = result.certified
     schedule_target = None if result.schedule is None else output.output
     proof_target = None if certificate is None else output.certificate
+    if not (schedule_target or proof_target):
+        return []
+    from bubbleproof.formats import write_schedule
+
     with written_together(None, schedule_target, proof_target) as (_, schedule, proof):
         if schedule_target is not None:
             write_schedule(schedule, schedule_file(result.given, result))
@@ -91,6 +92,9 @@ def _write_files(output: SolveOutput, result: SolvedResult) -> list[str]:
 
 def _write_proof(path: Path, result: SolvedResult) -> None:
     """Write what shows the bound: of choices in each case, or on what they have in common."""
+    from bubbleproof.formats import write_certificate
+    from bubbleproof.formats.plans.cases_json import write_proof
+
     source, choices = result.given, result.given.choices
     problem, certificate = source.problem, result.certificate
     if choices is not None:
@@ -150,6 +154,8 @@ def _solved(
         return SolvedResult.of(source, result, options.engine)
     if demands:
         raise ValueError("orders and starts cannot be demanded where the file leaves choices open")
+    from bubbleproof.solvers.choices.solving_choices import solve_choices
+
     given = source.file.pipeline, source.file.allowed
     found = solve_choices(*given, options, source.starts)
     if by_cases:

@@ -8,7 +8,7 @@ from fractions import Fraction
 from typing import ClassVar
 
 from bubbleproof.commands.demand_words import CLOSINGS
-from bubbleproof.commands.output import MOST_RANKS, Answer, AnswerLine, console, counted
+from bubbleproof.commands.output import MOST_RANKS, Answer, AnswerLine, counted, width
 from bubbleproof.facts import Fact, FactCells
 from bubbleproof.report.amounts import Scale, each_load, load, percent, time
 from bubbleproof.report.memory_price import memory_price
@@ -114,9 +114,8 @@ class SolvedProblem(Answer):
         """The ranks as wide as the screen; nothing where there is no schedule."""
         if self.result.schedule is None:
             return ""
-        width = console().width
         problem = self.result.given.problem
-        return grid(problem, self.result.schedule, width=width, max_lines=MOST_RANKS)
+        return grid(problem, self.result.schedule, width=width(), max_lines=MOST_RANKS)
 
 
 def scope_text(demands: Demands) -> str:

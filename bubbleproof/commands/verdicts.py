@@ -19,7 +19,6 @@ from bubbleproof.commands.output import (
     status_of,
 )
 from bubbleproof.facts import Fact, FactCells
-from bubbleproof.frameworks import framework_named
 from bubbleproof.report.schedule_measures import measure_facts
 from bubbleproof.report.schedule_verdict import ScheduleVerdict
 from bubbleproof.theory.model.actions import Kind
@@ -133,6 +132,8 @@ def asked_semantics(request: VerifyRequest) -> tuple[Semantics, ...]:
         return parse_semantics(request.comm or ())
     if request.comm:
         raise ValueError("--runtime says what SEND and RECV wait for: no --comm beside it")
+    from bubbleproof.frameworks import framework_named
+
     return tuple(Semantics(name) for name in framework_named(request.runtime, "--runtime").waits)
 
 

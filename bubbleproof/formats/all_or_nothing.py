@@ -7,11 +7,9 @@ import shutil
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from tempfile import TemporaryDirectory
 
 from bubbleproof.formats.errors import UnusableInput
 from bubbleproof.formats.files import keep_mode, os_reason, write_bytes
-from bubbleproof.parallel import postponed
 from bubbleproof.platforms import sync_folder
 
 
@@ -50,6 +48,8 @@ def written_together(folder: str | None, *files: str | None) -> Iterator[tuple[P
                 moves.append((new, file))
         before = temporary / "before"
         before.mkdir()
+        from bubbleproof.parallel import postponed
+
         with postponed():  # a Ctrl-C between two of them waits for the others
             _put_all(moves, before)
 
@@ -57,6 +57,8 @@ def written_together(folder: str | None, *files: str | None) -> Iterator[tuple[P
 @contextmanager
 def _beside(folder: Path | None) -> Iterator[Path]:
     """A temporary folder within another one."""
+    from tempfile import TemporaryDirectory
+
     try:
         temporary = TemporaryDirectory(prefix=".bubbleproof-", dir=folder)
     except OSError as error:

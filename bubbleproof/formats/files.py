@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import codecs
 import os
-import secrets
 import stat
 from collections.abc import Callable, Iterator
 from contextlib import suppress
@@ -155,6 +154,8 @@ def write_bytes(path: FilePath, content: bytes) -> Path:
 
 
 def _replace(target: Path, content: bytes) -> None:
+    import secrets
+
     temporary = target.with_name(f".bubbleproof-{secrets.token_hex(8)}.tmp")
     try:
         with open(temporary, "xb") as stream:

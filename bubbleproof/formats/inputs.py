@@ -24,11 +24,9 @@ from bubbleproof.formats.format_table import (
     file_within,
     format_of,
 )
-from bubbleproof.formats.inference import timed
 from bubbleproof.formats.schedule_file import ScheduleFile
 from bubbleproof.theory.families import families, family, parse_parameters
 from bubbleproof.theory.near_names import did_you_mean
-from bubbleproof.verify.candidates.chosen import foreign_choice
 
 if TYPE_CHECKING:  # a reader of files is loaded where one is asked for
     from bubbleproof.formats.plans.plan_json import PlanFile
@@ -49,6 +47,8 @@ def read_schedule_input(
     if problem is None:
         return given
     moved = _on_problem(given, read_problem_input(problem))
+    from bubbleproof.formats.inference import timed
+
     has_times = given.schedule is not None and known is not None and known.is_whole
     return moved if has_times else timed(moved)
 
@@ -220,6 +220,8 @@ def _on_problem(given: ScheduleFile, source: ProblemFile | ScheduleFile) -> Sche
 
 def _of_choices(given: ScheduleFile, file: ProblemFile) -> ScheduleFile:
     """The given schedule as one of the choices that a problem file leaves open."""
+    from bubbleproof.verify.candidates.chosen import foreign_choice
+
     if given.pipeline is None:
         why: str | None = "it comes without the pipeline that tells its choices"
     else:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from importlib.metadata import PackageNotFoundError, version
-
 from bubbleproof.formats import ScheduleFile
 from bubbleproof.theory.model.actions import Kind
 from bubbleproof.theory.pipelines.programs.pytorch_runtime import (
@@ -32,6 +30,8 @@ def chosen_version(asked: str | None) -> Version:
     """
     if asked is not None:
         return torch_version(asked)
+    from importlib.metadata import PackageNotFoundError, version
+
     try:
         return torch_version(version("torch"))
     except (PackageNotFoundError, ValueError):

@@ -6,7 +6,7 @@ used.
 
 from __future__ import annotations
 
-from pydantic import ConfigDict, Field
+from pydantic import Field
 
 from bubbleproof.formats.layouts.plan_layout import Few
 from bubbleproof.formats.validation import Count, Layout
@@ -15,8 +15,6 @@ from bubbleproof.formats.values import LongTime, NaturalSize, Time
 
 class OperationLayout(Layout):
     """An operation of a rank's layers that may be recomputed."""
-
-    model_config = ConfigDict(use_attribute_docstrings=True)
 
     name: str
     activation: NaturalSize
@@ -29,8 +27,6 @@ class OperationLayout(Layout):
 
 class PipeMeshLayout(Layout):
     """What PipeMesh's planner needs to know of a rank."""
-
-    model_config = ConfigDict(use_attribute_docstrings=True)
 
     parameters: Count
     """Parameters of a rank; memory.static has their ZeRO-1 state, (12/replicas + 4) each."""
@@ -47,8 +43,6 @@ class PipeMeshLayout(Layout):
 class TPipeLayout(Layout):
     """What T-Offload needs to know of a rank."""
 
-    model_config = ConfigDict(use_attribute_docstrings=True)
-
     state: NaturalSize | None = None
     """Optimizer state of a rank, part of its static memory; absent: nothing can be off-loaded."""
     offload: Time = 0
@@ -62,8 +56,6 @@ class TPipeLayout(Layout):
 class BPipeLayout(Layout):
     """Where BPipe's stages stand."""
 
-    model_config = ConfigDict(use_attribute_docstrings=True)
-
     tensor: Few = 1
     """GPUs that share the work of a stage; they stay on one node."""
     replicas: Few = 1
@@ -76,8 +68,6 @@ class BPipeLayout(Layout):
 
 class MEPipeLayout(Layout):
     """What MEPipe's memory model needs beside."""
-
-    model_config = ConfigDict(use_attribute_docstrings=True)
 
     temporary: NaturalSize = 0
     """Temporary memory of a rank, which section 4.5 counts as static."""

@@ -30,6 +30,7 @@ from bubbleproof.theory.model.problem import Problem
 from bubbleproof.theory.model.schedule import Program
 from bubbleproof.theory.pipelines.programs.lowering import lower
 from bubbleproof.verify import Semantics, check_communication
+from proofs_tests.cases import without
 from proofs_tests.sized import sized
 from proofs_tests.verify.implied_semantics import proof
 
@@ -165,7 +166,7 @@ def test_a_broken_order_is_told_by_rule() -> None:
     def make(p: int, m: int) -> Generated:
         made = member("gpipe", p=p, m=m)
         program = made.schedule.program
-        return Generated(problem=made.problem, order=program.without(0), placed={})
+        return Generated(problem=made.problem, order=without(program, 0), placed={})
 
     found = judge(Generator(name="short", source="test", make=make), 2, 2)
     assert found.broken[0] == "complete"

@@ -230,6 +230,7 @@ def test_a_line_is_broken_between_words_at_the_width(
 ) -> None:
     narrow = Console(width=40, force_terminal=True, color_system=None)
     monkeypatch.setattr(output, "console", lambda: narrow)
+    monkeypatch.setattr(output, "_is_drawn", lambda _: True)
     text = "proved: rank 0 is busy or unavoidably waiting for 4.307 s; certificate checked"
     output.print_line(text, "OPTIMAL")
     lines = capsys.readouterr().out.splitlines()

@@ -12,7 +12,8 @@ from typer import Typer
 
 from bubbleproof.cli import app
 from bubbleproof.commands.options.option_groups import marks_of
-from bubbleproof.commands.options.targets import Target, written_together
+from bubbleproof.commands.options.targets import Target
+from bubbleproof.formats.all_or_nothing import written_together
 from bubbleproof.formats.errors import UnusableInput
 from bubbleproof.formats.files import write_text
 from proofs_tests.commands.conftest import Run

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from bubbleproof.commands.options.targets import written_together
 from bubbleproof.formats import ScheduleFile, UnusableInput, write_schedule, write_table
+from bubbleproof.formats.all_or_nothing import written_together
 from bubbleproof.formats.files import write_bytes
 from bubbleproof.formats.perfetto import write_trace
 from bubbleproof.report.page import ReportPage, write_page

@@ -19,6 +19,7 @@ from bubbleproof.reference_exec.plans import prediction
 from bubbleproof.reference_exec.replaying import NotVerified, replay
 from bubbleproof.theory.model.schedule import Program, Schedule
 from bubbleproof.theory.pipelines.pipeline import Pipeline
+from proofs_tests.cases import without
 from proofs_tests.reference_exec.cases import (
     RECEIVER,
     SENDER,
@@ -53,7 +54,7 @@ def test_a_schedule_that_breaks_a_rule_is_refused() -> None:
         replay(case.pipeline, early, TINY)
     row = next(i for i, a in enumerate(case.schedule.program.actions) if str(a) == "1B1")
     short = Schedule(
-        program=case.schedule.program.without(row),
+        program=without(case.schedule.program, row),
         start=case.schedule.start[[i for i in range(len(case.schedule)) if i != row]],
     )
     with pytest.raises(NotVerified, match="1B1"):

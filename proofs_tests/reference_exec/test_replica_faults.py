@@ -19,6 +19,7 @@ from bubbleproof.reference_exec.plans.verification import verify_collectives
 from bubbleproof.theory.model.actions import Action, ActionTable, Kind
 from bubbleproof.theory.model.schedule import Program
 from bubbleproof.verify.finding import Rule
+from proofs_tests.cases import without
 from proofs_tests.reference_exec.cases import Case, family_case
 from proofs_tests.reference_exec.replica_cases import (
     of_family,
@@ -42,7 +43,7 @@ def test_every_dropped_collective_is_refused_and_shows_when_forced(
     assert not refused(whole, plan.program)
     for number, action in enumerate(whole.parallel.homes):
         rows = [row for row, a in enumerate(plan.program.actions) if a == action]
-        poorer = plan.program.without(*rows)
+        poorer = without(plan.program, *rows)
         broken = refused(whole, poorer)
         assert Rule.COMPLETE in broken
         is_earlier = action.kind is Kind.REDUCE_GRAD and not _is_last(whole, action)

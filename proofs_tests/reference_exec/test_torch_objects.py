@@ -9,7 +9,8 @@ import pytest
 pytest.importorskip("torch")
 
 import bubbleproof as bp
-from benchmarks.torch_tables import StandInStage, schedule_classes
+from benchmarks.speed_torch import StandInStage
+from benchmarks.torch_tables import schedule_classes
 from bubbleproof.formats.held_orders import is_torch_schedule
 
 pytestmark = pytest.mark.torch

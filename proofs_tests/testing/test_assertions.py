@@ -19,6 +19,7 @@ from bubbleproof.theory.model.schedule import Program
 from bubbleproof.theory.pipelines.pipeline import Pipeline
 from bubbleproof.theory.pipelines.programs.lowering import lower
 from bubbleproof.verify import USUAL, Rule, Semantics
+from proofs_tests.cases import without
 from proofs_tests.drawn_programs import ordered_pipelines
 
 SMALL = member("1f1b", p=2, m=3)
@@ -74,7 +75,7 @@ def test_sends_and_receives_of_the_program_itself_are_judged() -> None:
     assert assert_valid(SMALL.problem, lowered).ok
     row = next(i for i, a in enumerate(lowered.actions) if a.kind.name == "SEND_F")
     with pytest.raises(InvalidSchedule) as caught:
-        assert_valid(SMALL.problem, lowered.without(row))
+        assert_valid(SMALL.problem, without(lowered, row))
     assert caught.value.verdict.broken == (Rule.COMMUNICATION, Rule.DATAFLOW)
 
 

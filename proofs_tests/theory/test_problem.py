@@ -22,7 +22,7 @@ from bubbleproof.theory.model.problem import (
 )
 from bubbleproof.theory.model.schedule import Program, Schedule
 from bubbleproof.theory.pipelines.pipeline import Pipeline
-from proofs_tests.cases import hand_built, overlapped
+from proofs_tests.cases import hand_built, overlapped, without
 
 
 def column(*values: int) -> Ints:
@@ -168,7 +168,7 @@ def test_programs_group_their_rows_by_resource_and_keep_the_order_within() -> No
     table = ActionTable.from_actions(Action.parse(t) for t in ("0F0", "1F0", "0F1", "1F1"))
     program = Program.grouped(actions=table, resource=column(1, 0, 1, 0))
     assert [[str(a) for a in row] for row in program.orders(2)] == [["1F0", "1F1"], ["0F0", "0F1"]]
-    assert [str(a) for a in program.without(0, 3).actions] == ["1F1", "0F0"]
+    assert [str(a) for a in without(program, 0, 3).actions] == ["1F1", "0F0"]
 
 
 def test_starts_move_with_their_rows_when_a_schedule_is_grouped() -> None:

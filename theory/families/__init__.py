@@ -2,36 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cache
+from importlib import import_module
 
-from bubbleproof.theory.families.adapipe import AdaPipe
 from bubbleproof.theory.families.base import Family, FamilyMember
-from bubbleproof.theory.families.chimera import Chimera
-from bubbleproof.theory.families.dualpipe import DualPipe, DualPipeV
-from bubbleproof.theory.families.evicting.bpipe import BPipe, BPipeInterleaved
-from bubbleproof.theory.families.forward import ForwardOnly
-from bubbleproof.theory.families.gpipe import BreadthFirst, GPipe, TeraPipe
-from bubbleproof.theory.families.hanayo import Hanayo
-from bubbleproof.theory.families.interleaved import InterleavedOneForwardOneBackward
-from bubbleproof.theory.families.one_f_one_b import OneForwardOneBackward
 from bubbleproof.theory.families.parameters import (
     FamilyParameters,
     make_parameters,
     parse_parameters,
 )
-from bubbleproof.theory.families.pipemesh import PipeMesh
-from bubbleproof.theory.families.printed import printed
-from bubbleproof.theory.families.recomputed_1f1b import RecomputedOneForwardOneBackward
-from bubbleproof.theory.families.registration import register, registered
-from bubbleproof.theory.families.seq1f1b import SeqOneForwardOneBackward
-from bubbleproof.theory.families.slimpipe import SlimPipe
-from bubbleproof.theory.families.svpp import SVPP, SVPPWeights
-from bubbleproof.theory.families.toffload import TOffload
-from bubbleproof.theory.families.tpipe import TPipe
-from bubbleproof.theory.families.trecomp import TRecomp, TRecompInterleaved
-from bubbleproof.theory.families.v_shape import VHalf, VMin
-from bubbleproof.theory.families.zb_h import ZeroBubbleH1, ZeroBubbleH2
-from bubbleproof.theory.families.zb_v import ZeroBubbleV
+from bubbleproof.theory.families.registration import announced, is_name, own, register
 from bubbleproof.theory.model.schedule import Program
 from bubbleproof.theory.near_names import did_you_mean
 from bubbleproof.theory.pipelines.pipeline import Pipeline
@@ -50,42 +31,84 @@ __all__ = [
     "register",
 ]
 
-_FAMILIES: tuple[Family, ...] = (
-    GPipe(),
-    OneForwardOneBackward(),
-    RecomputedOneForwardOneBackward(),
-    AdaPipe(),
-    InterleavedOneForwardOneBackward(),
-    BreadthFirst(),
-    TeraPipe(),
-    SeqOneForwardOneBackward(),
-    SlimPipe(),
-    Hanayo(),
-    ZeroBubbleH1(),
-    ZeroBubbleH2(),
-    ZeroBubbleV(),
-    VHalf(),
-    VMin(),
-    Chimera(),
-    DualPipe(),
-    DualPipeV(),
-    BPipe(),
-    BPipeInterleaved(),
-    SVPP(),
-    SVPPWeights(),
-    TPipe(),
-    TRecomp(),
-    TRecompInterleaved(),
-    TOffload(),
-    PipeMesh(),
-    ForwardOnly(),
-)
+# The class of each family, in its module here, which is loaded when the family is asked for.
+_OURS = {
+    "gpipe": "gpipe.GPipe",
+    "1f1b": "one_f_one_b.OneForwardOneBackward",
+    "1f1b-recompute": "recomputed_1f1b.RecomputedOneForwardOneBackward",
+    "adapipe": "adapipe.AdaPipe",
+    "interleaved": "interleaved.InterleavedOneForwardOneBackward",
+    "bfs": "gpipe.BreadthFirst",
+    "terapipe": "gpipe.TeraPipe",
+    "seq1f1b": "seq1f1b.SeqOneForwardOneBackward",
+    "slimpipe": "slimpipe.SlimPipe",
+    "hanayo": "hanayo.Hanayo",
+    "zb-h1": "zb_h.ZeroBubbleH1",
+    "zb-h2": "zb_h.ZeroBubbleH2",
+    "zb-v": "zb_v.ZeroBubbleV",
+    "v-half": "v_shape.VHalf",
+    "v-min": "v_shape.VMin",
+    "chimera": "chimera.Chimera",
+    "dualpipe": "dualpipe.DualPipe",
+    "dualpipev": "dualpipe.DualPipeV",
+    "bpipe": "evicting.bpipe.BPipe",
+    "bpipe-interleaved": "evicting.bpipe.BPipeInterleaved",
+    "svpp": "svpp.SVPP",
+    "svpp-w": "svpp.SVPPWeights",
+    "tpipe": "tpipe.TPipe",
+    "trecomp": "trecomp.TRecomp",
+    "trecomp-interleaved": "trecomp.TRecompInterleaved",
+    "toffload": "toffload.TOffload",
+    "pipemesh": "pipemesh.PipeMesh",
+    "forward": "forward.ForwardOnly",
+}
+PRINTED = {  # of generators as papers print them, which are not listed
+    "svpp-printed": "printed.PrintedSVPP",
+    "svpp-filled": "printed.FilledSVPP",
+    "svpp-of-samples": "printed.SampledSVPP",
+    "pipemesh-printed": "printed.PrintedPipeMesh",
+    "interleaved-spread": "interleaved.DepthFirst",
+}
+_RESERVED = (*_OURS, *PRINTED)
 
 
-def families() -> dict[str, Family]:
+class _Families(Mapping[str, Family]):
+    """Every family by its name, loaded when it is asked for.
+
+    Others' are looked for where all are listed and for a name that is none of ours. Raises
+    ``ValueError`` where one of them has a name of ours.
+    """
+
+    def __getitem__(self, name: str) -> Family:
+        return _loaded(_OURS[name]) if name in _OURS else self._others()[name]
+
+    def __contains__(self, name: object) -> bool:
+        return name in _OURS or (is_name(name) and name in self._others())
+
+    def __iter__(self) -> Iterator[str]:
+        return iter([*_OURS, *self._others()])
+
+    def __len__(self) -> int:
+        return len(_OURS) + len(self._others())
+
+    def _others(self) -> dict[str, Family]:
+        return {**announced(reserved=_RESERVED), **own(reserved=_RESERVED)}
+
+    def __repr__(self) -> str:
+        return repr(dict(self))
+
+
+@cache
+def _loaded(place: str) -> Family:
+    module, _, name = place.rpartition(".")
+    made: Family = getattr(import_module(f"{__name__}.{module}"), name)()
+    return made
+
+
+def families() -> Mapping[str, Family]:
     """Every family by its name: ours in the order of the documentation, then users' own."""
-    ours = {family.name: family for family in _FAMILIES}
-    return {**ours, **registered(reserved=(*ours, *printed()))}
+    own(reserved=_RESERVED)
+    return _Families()
 
 
 def family(name: str) -> Family:
@@ -106,11 +129,15 @@ def family(name: str) -> Family:
     ValueError
         Listing the names, when there is none of that name.
     """
-    known = {**families(), **printed()}
-    if not isinstance(name, str) or name not in known:
-        hint = did_you_mean(str(name), known)
-        raise ValueError(f"no family {name!r}{hint}; the families are {' '.join(known)}")
-    return known[name]
+    known = families()
+    if isinstance(name, str):
+        if name in known:
+            return known[name]
+        if name in PRINTED:
+            return _loaded(PRINTED[name])
+    names = [*known, *PRINTED]
+    hint = did_you_mean(str(name), names)
+    raise ValueError(f"no family {name!r}{hint}; the families are {' '.join(names)}")
 
 
 def published_in_turn(

@@ -14,8 +14,6 @@ the groups: ours as well, but of a closed form at all durations.
 
 from __future__ import annotations
 
-from bubbleproof.theory.families.base import Family
-from bubbleproof.theory.families.interleaved import DepthFirst
 from bubbleproof.theory.families.parameters import FamilyParameters
 from bubbleproof.theory.families.pipemesh import PipeMesh
 from bubbleproof.theory.families.pipemesh_order import literal_orders
@@ -84,9 +82,3 @@ class PrintedPipeMesh(PipeMesh):
 
     def variant(self, params: FamilyParameters) -> PipeMesh:
         return type(self)(params.e, params.d)
-
-
-def printed() -> dict[str, Family]:
-    """The printed generators by name."""
-    generators = (PrintedSVPP(), FilledSVPP(), SampledSVPP(), PrintedPipeMesh(), DepthFirst())
-    return {family.name: family for family in generators}

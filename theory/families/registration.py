@@ -15,9 +15,12 @@ from __future__ import annotations
 import re
 from collections.abc import Collection
 from functools import cache
-from importlib.metadata import EntryPoint, entry_points
+from typing import TYPE_CHECKING
 
 from bubbleproof.theory.families.base import Family
+
+if TYPE_CHECKING:
+    from importlib.metadata import EntryPoint
 
 GROUP = "bubbleproof.families"
 _NAME = re.compile(r"[a-z0-9][a-z0-9-]*")
@@ -48,8 +51,13 @@ def register(family: Family) -> Family:
     return family
 
 
-def registered(*, reserved: Collection[str]) -> dict[str, Family]:
-    """The families of entry points, then those of ``register``, by name.
+def is_name(name: object) -> bool:
+    """Whether a family may have that name."""
+    return isinstance(name, str) and _NAME.fullmatch(name) is not None
+
+
+def own(*, reserved: Collection[str]) -> dict[str, Family]:
+    """The families of ``register`` by name.
 
     Parameters
     ----------
@@ -61,7 +69,15 @@ def registered(*, reserved: Collection[str]) -> dict[str, Family]:
     ValueError
         Where one has a ``reserved`` name.
     """
-    found = {**_announced(), **_own}
+    return _unreserved(_own, reserved)
+
+
+def announced(*, reserved: Collection[str]) -> dict[str, Family]:
+    """The families of entry points by name; a ``ValueError`` as ``own`` has."""
+    return _unreserved(_announced(), reserved)
+
+
+def _unreserved(found: dict[str, Family], reserved: Collection[str]) -> dict[str, Family]:
     for name in found:
         if name in reserved:
             raise ValueError(
@@ -73,6 +89,8 @@ def registered(*, reserved: Collection[str]) -> dict[str, Family]:
 @cache
 def _announced() -> dict[str, Family]:
     """The families of installed packages. Raises ``ValueError`` naming one that does not load."""
+    from importlib.metadata import entry_points
+
     families = [_loaded(point) for point in entry_points(group=GROUP)]
     return {family.name: family for family in families}
 
@@ -95,6 +113,6 @@ def _checked(family: object, where: str) -> Family:
             f"got {type(family).__name__}"
         )
     name = getattr(family, "name", None)
-    if not isinstance(name, str) or not _NAME.fullmatch(name):
+    if not is_name(name):
         raise ValueError(f"{where}: a family's name is made of a-z, 0-9 and hyphens, got {name!r}")
     return family

@@ -170,7 +170,8 @@ _INDICES = [("stage", 0, MAX_STAGE), *((n, *_RANGES[n]) for n in ("microbatch", 
 class ActionTable:
     """Many actions as columns of one length; ``part``, ``partner_*``: ``NONE`` if there is none.
 
-    Raises ``ValueError`` for columns of different lengths and for numbers beyond an action's
+    A long column of one number takes the room of one, and cannot be written to. Raises
+    ``ValueError`` for columns of different lengths and for numbers beyond an action's
     (``keys`` packs them and would take one action for another). Stage ``NONE`` stands for no stage.
     """
 
@@ -192,6 +193,9 @@ class ActionTable:
             if len(column) and not low <= least(column) <= most(column) <= high:
                 worst = column.min() if column.min() < low else column.max()
                 raise ValueError(f"{name} must be {low} to {high}, got {worst}")
+        for name in self.__slots__ if len(self) > 4096 else ():
+            if (column := getattr(self, name)).strides != (0,) and (column == column[0]).all():
+                object.__setattr__(self, name, np.broadcast_to(column[0], column.shape))
 
     def require_actions(self) -> None:
         """Raise ``ValueError`` where a row is no ``Action`` (a stage ``NONE``, a lost partner)."""
@@ -224,9 +228,8 @@ class ActionTable:
     def from_actions(cls, actions: Iterable[Action]) -> ActionTable:
         """Columns of the given actions, in their order."""
         rows = [
-            (a.kind, a.stage, a.microbatch, a.slice, a.part, a.partner.stage, a.partner.microbatch)
-            if a.partner
-            else (a.kind, a.stage, a.microbatch, a.slice, a.part, NONE, NONE)
+            (a.kind, a.stage, a.microbatch, a.slice, a.part)
+            + ((a.partner.stage, a.partner.microbatch) if a.partner else (NONE, NONE))
             for a in actions
         ]
         return cls._of_columns(np.array(rows, dtype=np.int64).reshape(len(rows), 7).T)

@@ -23,7 +23,7 @@ from fractions import Fraction
 import numpy as np
 
 from bubbleproof.theory.model.actions import NONE, Ints
-from bubbleproof.theory.model.memory import memory_profile
+from bubbleproof.theory.model.memory import MemoryProfile, memory_profile
 from bubbleproof.theory.model.problem import Problem
 from bubbleproof.theory.model.schedule import Schedule
 
@@ -61,7 +61,14 @@ def known_rows(problem: Problem, schedule: Schedule) -> tuple[Ints, Ints, Ints]:
     return task[rows], resource[rows], schedule.start[rows]
 
 
-def measure_rows(problem: Problem, task: Ints, resource: Ints, start: Ints) -> Measures:
+def measure_rows(
+    problem: Problem,
+    task: Ints,
+    resource: Ints,
+    start: Ints,
+    *,
+    profile: MemoryProfile | None = None,
+) -> Measures:
     """Measure rows that are known to be tasks of the problem (see ``known_rows``).
 
     Parameters
@@ -72,6 +79,8 @@ def measure_rows(problem: Problem, task: Ints, resource: Ints, start: Ints) -> M
         The resource that each row stands on; those below ``num_ranks`` are ranks.
     start
         The tick at which each row starts, of the same shape (rows,).
+    profile
+        Their ``memory_profile``, where it is known.
 
     Returns
     -------
@@ -91,7 +100,7 @@ def measure_rows(problem: Problem, task: Ints, resource: Ints, start: Ints) -> M
     spans = np.where(first <= last, last - first, 0)
     makespan = int(last.max() - first.min()) if len(rank) else 0
     total, area = int(work.sum()), p * makespan
-    peaks = memory_profile(problem, task, start).peaks(problem)[:p]
+    peaks = (profile or memory_profile(problem, task, start)).peaks(problem)[:p]
     base = np.array([store.base for store in problem.stores[:p]], dtype=np.int64)
     return Measures(
         makespan=makespan,

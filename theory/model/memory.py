@@ -84,7 +84,8 @@ def memory_profile(problem: Problem, task: Ints, start: Ints) -> MemoryProfile:
     store, delta = events.store[order], events.delta[order]
     base = np.array([s.base for s in problem.stores], dtype=np.int64)
     running = np.cumsum(delta)
-    before = (running - delta)[np.searchsorted(store, store)]  # the store's own first row
+    first = np.flatnonzero(np.diff(store, prepend=-1))  # each store's own first row
+    before = np.repeat((running - delta)[first], np.diff(first, append=len(store)))
     level = running - before + base[store]
     return MemoryProfile(event=order, store=store, time=when[order], level=level)
 

@@ -95,10 +95,6 @@ class Program:
         """
         return Program(actions=self.actions.take(rows), resource=self.resource[rows])
 
-    def without(self, *rows: int) -> Program:
-        """The program less the given rows."""
-        return self.take(np.delete(np.arange(len(self)), rows))
-
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Schedule:

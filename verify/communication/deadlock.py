@@ -63,7 +63,7 @@ def _rises(edges: Edges, moment: Ints | None, level: int) -> bool:
 
     Decided from below: False where no moments are told, or a wait has a node of a higher level.
     """
-    if moment is None or not len(edges) or edges.max() >= 2 * level:
+    if moment is None or edges.max(initial=0) >= 2 * level:
         return False
     late = np.concatenate([2 * moment + 1, 2 * moment])
     return bool((late[edges[:, 0]] < late[edges[:, 1]]).all())
@@ -90,8 +90,8 @@ class _Waits:
             merged |= met_batches(batches, steps.pairs.tolist())
         self.node[list(merged)] = list(merged.values())
         self.ends = steps.ends
-        self.start, self.end = self.node.copy(), self.node.copy()
-        self.unit = self.node.copy()  # what starts at once
+        differ = self.rule.starts_in_order or bool(batches)  # ``unit`` is what starts at once
+        self.start, self.end, self.unit = (np.array(self.node, copy=differ) for _ in range(3))
         if self.rule.starts_in_order:
             self.start[self.ends.row] = count + self.ends.row
         for batch in batches:
@@ -101,11 +101,11 @@ class _Waits:
 
     def fault(self) -> list[ProgramFault]:
         """A cycle, as a sentence and as rows, or none."""
-        waits = (self._starts(), self._program_order(), self._inputs(), self._stream_order())
-        edges = np.concatenate([_edges(part) for part in waits])
+        parts = (self._starts, self._program_order, self._inputs, self._stream_order)
         count = len(self.node)
-        if _rises(edges, self.steps.moment, count):
+        if all(_rises(_edges(part()), self.steps.moment, count) for part in parts):
             return []
+        edges = np.concatenate([_edges(part()) for part in parts])
         cycle = find_cycle(len(_LEVELS) * count, edges[:, 0], edges[:, 1])
         if not cycle:
             return []
@@ -126,18 +126,20 @@ class _Waits:
 
     def _starts(self) -> Edges:
         """No end ends before it has started, no batch before what is in it."""
-        edges = _edges(np.stack([self.start, self.node, self.node, self.end], axis=1))
+        told = np.flatnonzero((self.start != self.node) | (self.node != self.end))
+        edges = _edges(np.stack([c[told] for c in (self.start, self.node, self.node, self.end)], 1))
         differs: Bools = edges[:, 0] != edges[:, 1]
         return edges.compress(differs, axis=0)
 
     def _program_order(self) -> Edges:
         """Each row after what its rank last did not only post; communicators before their rows."""
-        made, row = self._makes()
-        start, node, end = (np.insert(c, row, made) for c in (self.start, self.node, self.end))
-        rank = np.insert(self.steps.rank, row, self.steps.rank[row])
-        goes_on = np.insert(self._posts(), row, False)
-        place = np.arange(len(rank))
-        last = np.maximum.accumulate(np.where(goes_on, NONE, place))
+        start, node, end, rank = self.start, self.node, self.end, self.steps.rank
+        goes_on = self._posts()
+        if self.rule.makes_communicators:
+            made, row = self._makes()
+            start, node, end = (np.insert(c, row, made) for c in (start, node, end))
+            rank, goes_on = np.insert(rank, row, rank[row]), np.insert(goes_on, row, False)
+        last = np.maximum.accumulate(np.where(goes_on, NONE, np.arange(len(rank))))
         last = np.concatenate([[NONE], last[:-1]])
         waits = (last >= np.searchsorted(rank, rank)) & (end[last] != node)
         return np.stack([end[last[waits]], start[waits]], axis=1)
@@ -155,7 +157,7 @@ class _Waits:
         """The communicators to be made, and before which row: a rank's first with each other."""
         first: dict[tuple[int, int], dict[int, int]] = {}
         rank = self.steps.rank.tolist()
-        for pair in self.steps.pairs.tolist() if self.rule.makes_communicators else ():
+        for pair in self.steps.pairs.tolist():
             low, high = sorted(rank[row] for row in pair)
             rows = first.setdefault((low, high), {})
             for row in pair:

@@ -56,7 +56,7 @@ class PeerTransfers:
 
     def __init__(self, problem: Problem, program: Program, computations: Ints) -> None:
         """``computations`` are the rows of tasks that occupy a rank."""
-        self._actions, self._rank = actions, rank = program.actions, program.resource.tolist()
+        self._actions, rank = actions, self._rank = program.actions, program.resource
         self._row_of: dict[Action, int] = {}
         self._rows: dict[Action, dict[int, list[int]]] = {}
         self._transfers: list[_PeerTransfer] = []
@@ -69,7 +69,7 @@ class PeerTransfers:
             self._row_of |= dict.fromkeys(parts_of(actions[row]), row)
         for row in np.flatnonzero(is_there).tolist():
             if (action := actions[row]) not in self._row_of:
-                self._rows.setdefault(action, {}).setdefault(rank[row], []).append(row)
+                self._rows.setdefault(action, {}).setdefault(rank.item(row), []).append(row)
         beside = problem.actions.is_kind(Kind.EVICT, Kind.LOAD) & (problem.rank_of_task == NONE)
         self._wanted = set(problem.actions.take(beside)) if self._rows else set()
 
@@ -107,7 +107,7 @@ class PeerTransfers:
 
     def _home(self, action: Action) -> int | None:
         row = self._row_of.get(as_kind(action, Kind.F))
-        return None if row is None else self._rank[row]
+        return None if row is None else self._rank.item(row)
 
     def _in_order(self, transfer: _PeerTransfer) -> Iterator[ProgramFault]:
         """The home's F before EVICT and LOAD before its backward; the peer's EVICT before LOAD."""

@@ -13,7 +13,7 @@ puts the ends of each rank in streams (``waiting_rules``), which hold them in pr
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import IntEnum
 from functools import cached_property
@@ -90,15 +90,13 @@ class Steps:
         sent, received = self.pairs.T
         flow = np.where(self._is_forward[sent], Flow.FORWARD, Flow.BACKWARD)
         direction = (flow, self.rank[sent], self.rank[received])
-        talks = [(row, Flow.EXCHANGE, rank, peer) for rank, row, peer, _ in self.exchanges.ends()]
-        links = [(row, Flow.LINK, home, peer) for row, home, peer in self.peer_transfers.ends()]
-        return StreamEnds.of(
-            [
-                np.stack([sent, *direction], axis=1),
-                np.stack([received, *direction], axis=1),
-                *(np.array(rows, dtype=np.int64).reshape(-1, 4) for rows in (talks, links)),
-            ]
-        )
+        more = [(row, Flow.EXCHANGE, rank, peer) for rank, row, peer, _ in self.exchanges.ends()]
+        more += [(row, Flow.LINK, home, peer) for row, home, peer in self.peer_transfers.ends()]
+        both = [(sent, received), *zip(direction, direction, strict=True)]
+        rows = np.array(more, dtype=np.int64).reshape(-1, 4).T
+        columns = [np.concatenate([*two, other]) for two, other in zip(both, rows, strict=True)]
+        order = np.argsort(columns[0], kind="stable")
+        return StreamEnds(*(column[order] for column in columns))
 
     def unmatched(self) -> list[ProgramFault]:
         """Missing, repeated, foreign and misplaced rows."""
@@ -145,10 +143,16 @@ class Steps:
         flows: dict[int, Channels] = defaultdict(lambda: defaultdict(list))
         sent, received = self.pairs.T
         flow = has_flows * (1 + self._is_forward[sent])  # 0 where all go over one communicator
-        columns = flow, self.rank[sent], self.rank[received], sent, received
+        columns = [flow, self.rank[sent], self.rank[received], sent, received]
+        talks = list(self.exchanges.ends())
+        if not talks:  # channels whose two orders are one have no fault
+            channel = np.ravel_multi_index(columns[:3], (3, *2 * [1 + self.rank.max(initial=0)]))
+            by_sent, by_received = (np.lexsort((rows, channel)) for rows in (sent, received))
+            differs = np.isin(channel, channel[by_sent[by_sent != by_received]])
+            columns = [column[differs] for column in columns]
         for of, source, target, *rows in zip(*(c.tolist() for c in columns), strict=True):
             flows[of][source, target].append((rows[0], rows[1]))
-        for rank, row, peer, row_of_peer in self.exchanges.ends():
+        for rank, row, peer, row_of_peer in talks:
             flows[0][rank, peer].append((row, row_of_peer))
         return [
             fault
@@ -166,11 +170,11 @@ class MessageEnds:
     def __init__(self, program: Program, is_end: Bools, messages: MessageTable) -> None:
         """``is_end``: which rows of the program are ends of messages."""
         rows = np.flatnonzero(is_end)
-        named = program.actions.take(rows), messages.send, messages.recv
+        keys = program.actions.keys()[rows], messages.send.keys(), messages.recv.keys()
+        place = np.unique(np.concatenate(keys), return_inverse=True)[1].ravel()
         ranks = np.concatenate([program.resource[rows], messages.source, messages.target])
-        keys = np.concatenate([actions.keys() for actions in named])
-        place = np.unique(keys, return_inverse=True)[1].ravel()
         place = place * (1 + ranks.max(initial=0)) + ranks
+        del keys, ranks  # of a large program each is as much as all that is kept
         found, wanted = np.split(place, [len(rows)])
         order = np.argsort(found, kind="stable")
         self._rows, found = rows[order], found[order]
@@ -180,7 +184,8 @@ class MessageEnds:
         self._stop = np.where(again, self._begin, np.searchsorted(found, wanted, side="right"))
         self.is_whole: Bools = (self._stop - self._begin == 1).reshape(2, -1).all(axis=0)
         self.send, self.recv = np.append(self._rows, NONE)[self._begin].reshape(2, -1)
-        is_foreign = ~np.isin(found, wanted)
+        ends = (np.bincount(at, minlength=len(found) + 1) for at in (self._begin, self._stop))
+        is_foreign = np.subtract(*ends).cumsum()[:-1] == 0  # between a begin and its stop it is not
         self._foreign = self._rows[is_foreign], found[is_foreign]
 
     def rows_of(self, number: int) -> tuple[list[int], list[int]]:
@@ -214,7 +219,7 @@ class Flow(IntEnum):
     LINK = 3  # EVICT and LOAD
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class StreamEnds:
     """Columns of one length in program order: the row of each end, what it carries, and between
     which ranks, in the direction of the message."""
@@ -223,19 +228,6 @@ class StreamEnds:
     flow: Ints
     source: Ints
     target: Ints
-
-    @classmethod
-    def of(cls, ends: Iterable[Ints]) -> StreamEnds:
-        """The ends of tables of shape (number, 4): row, flow, source and target.
-
-        Parameters
-        ----------
-        ends
-            Tables of shape (number, 4), with the columns row, flow, source and target.
-        """
-        table = np.concatenate([*ends])
-        row, flow, source, target = table[np.argsort(table[:, 0], kind="stable")].T
-        return cls(row=row, flow=flow, source=source, target=target)
 
     def in_streams(self, stream: Stream, rank: Ints) -> tuple[Ints, Ints]:
         """The rows of all ends stream by stream, in program order in each, and a number for each

@@ -108,7 +108,7 @@ def _sums(problem: Problem, start: Ints, backward: _Passes, shape: tuple[int, ..
     late, split = (problem.actions.is_kind(kind) for kind in (Kind.W, Kind.I))
     cell, left = _cell(problem, late, shape), _cell(problem, split, shape)
     return bool(
-        np.array_equal(np.unique(cell), np.sort(left))
+        np.array_equal(np.bincount(left), np.minimum(np.bincount(cell), 1))
         and (problem.rank_of_task[late] == backward.rank.ravel()[cell]).all()
         and (start[late] >= backward.end.ravel()[cell]).all()
     )

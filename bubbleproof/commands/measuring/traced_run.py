@@ -22,8 +22,8 @@ from fractions import Fraction
 
 from bubbleproof.commands.first_lines import print_answer, print_rows
 from bubbleproof.commands.options.shared_options import Detail
-from bubbleproof.commands.options.targets import written_together
 from bubbleproof.commands.output import BROKEN, HOLDS, print_json, print_list, print_text, say
+from bubbleproof.formats.all_or_nothing import written_together
 from bubbleproof.formats.inputs import read_schedule_input, require_format
 from bubbleproof.report.amounts import percent, time
 from bubbleproof.traces.expected_order import trace_files

@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from copy import copy
 from dataclasses import MISSING, fields
-from functools import cache, wraps
+from functools import cache, cached_property, wraps
 from importlib import import_module
 from typing import (
     Annotated,
@@ -143,17 +143,20 @@ def _spelled(name: str) -> str:
     return f"--{name.replace('_', '-')}"
 
 
-def runs(work: str) -> Callable[[Callable[..., None]], Callable[..., int]]:
+def runs(work: str, options: str = "") -> Callable[[Callable[..., None]], Callable[..., int]]:
     """A command with the decorated function's name, help and parameters, done by ``work``.
 
-    ``work`` is ``MODULE.FUNCTION`` within ``bubbleproof``, loaded when the command runs.
+    ``work`` is ``MODULE.FUNCTION`` within ``bubbleproof``, loaded when the command runs, and
+    ``options`` a module that has what the annotations name, loaded with the parameters.
     It is given every parameter under the parameter's own name; one that is a group is made of the
-    options that are its fields. Raises ``ValueError`` where two options have one name.
+    options that are its fields. All that is looked at when typer asks for the parameters, of the
+    command that is named; a ``ValueError`` is raised then where two options have one name.
     """
     module, _, function = work.rpartition(".")
 
     def made(command: Callable[..., None]) -> Callable[..., int]:
-        hints = _hints(command)
+        known = vars(import_module(f"bubbleproof.{options}")) if options else None
+        hints = get_type_hints(command, localns=known, include_extras=True)
         parameters: list[inspect.Parameter] = []
         for name, parameter in inspect.signature(command).parameters.items():
             if _is_group(hints[name]):
@@ -184,7 +187,29 @@ def runs(work: str) -> Callable[[Callable[..., None]], Callable[..., int]]:
         run.__signature__ = signature  # type: ignore[attr-defined]  # what inspect looks for
         return run
 
-    return made
+    return lambda command: _LateCommand(command, made)
+
+
+class _LateCommand:
+    """A command whose parameters are looked at when they are asked for."""
+
+    def __init__(
+        self,
+        command: Callable[..., None],
+        made: Callable[[Callable[..., None]], Callable[..., int]],
+    ) -> None:
+        self.__name__, self.__doc__ = command.__name__, command.__doc__
+        self._command, self._made = command, made
+
+    @cached_property
+    def _run(self) -> Callable[..., int]:
+        return self._made(self._command)
+
+    def __getattr__(self, name: str) -> object:
+        return getattr(self._run, name)
+
+    def __call__(self, **given: object) -> int:
+        return self._run(**given)
 
 
 def _hidden(name: str) -> inspect.Parameter:
@@ -238,8 +263,8 @@ def _require_targets(
 
 
 @cache
-def _hints(of: Callable[..., object]) -> Mapping[str, type]:
-    """The annotations of a command's parameters, or of a group's fields."""
+def _hints(of: type[OptionGroup]) -> Mapping[str, type]:
+    """The annotations of a group's fields."""
     return get_type_hints(of, include_extras=True)
 
 

@@ -16,10 +16,7 @@ from dataclasses import dataclass
 from enum import Enum
 from functools import cache
 from pathlib import Path
-from tempfile import TemporaryDirectory
 
-from bubbleproof.formats.all_or_nothing import make_folder as make_folder
-from bubbleproof.formats.all_or_nothing import written_together as written_together
 from bubbleproof.formats.errors import UnusableInput, about
 from bubbleproof.formats.files import MEBIBYTE, decode, os_reason
 from bubbleproof.formats.format_table import ending_of, listed
@@ -110,6 +107,8 @@ def copy_of_standard_input() -> str:
 
 def kept_file(name: str, text: str) -> str:
     """A file of that name with the text, until the program ends."""
+    from tempfile import TemporaryDirectory
+
     folder = TemporaryDirectory(prefix="bubbleproof-")
     atexit.register(folder.cleanup)
     path = Path(folder.name) / name

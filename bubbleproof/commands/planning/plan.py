@@ -19,13 +19,14 @@ from threading import Event, Thread
 
 from bubbleproof.commands.options.option_groups import GivenOptions
 from bubbleproof.commands.options.shared_options import PlanRequest
-from bubbleproof.commands.options.targets import kept_file, written_together
+from bubbleproof.commands.options.targets import kept_file
 from bubbleproof.commands.output import print_json, say
 from bubbleproof.commands.planning.cluster_answer import ClusterQuestion
 from bubbleproof.commands.planning.plan_answer import AskedPlan, FoundAnswer, PlanAnswer
 from bubbleproof.commands.planning.problem_answer import ProblemQuestion
 from bubbleproof.costs import known_models
 from bubbleproof.costs.configurations.config_file import is_configuration
+from bubbleproof.formats.all_or_nothing import written_together
 from bubbleproof.formats.clusters.changed_cluster import numbers_of
 from bubbleproof.formats.clusters.cluster_toml import cluster_file_of_text, is_cluster_file
 from bubbleproof.formats.clusters.job_text import job_text

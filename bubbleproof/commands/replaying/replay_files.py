@@ -7,11 +7,11 @@ from dataclasses import replace
 from pathlib import Path
 
 from bubbleproof.commands.first_lines import print_answer
-from bubbleproof.commands.options.targets import written_together
 from bubbleproof.commands.output import BROKEN, HOLDS, print_json, print_list, print_table, say
 from bubbleproof.commands.replaying.replay_options import ReplayRequest
 from bubbleproof.facts import UNDECIDABLE, Fact
 from bubbleproof.formats import ScheduleFile
+from bubbleproof.formats.all_or_nothing import written_together
 from bubbleproof.reference_exec.evidence.machine_versions import this_machine
 from bubbleproof.reference_exec.evidence.measured import measured_schedule
 from bubbleproof.reference_exec.evidence.replay_record import not_checked

@@ -13,11 +13,11 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from bubbleproof.commands.options.shared_options import VerifyRequest
-from bubbleproof.commands.options.targets import written_together
 from bubbleproof.commands.output import print_json, print_line, print_table, print_text
 from bubbleproof.commands.verdicts import asked_semantics
 from bubbleproof.commands.verifying.judged_file import FileQuestion, JudgedFile, Trouble, judge
 from bubbleproof.commands.verifying.verdict_files import junit, sarif
+from bubbleproof.formats.all_or_nothing import written_together
 from bubbleproof.formats.errors import UnusableInput
 from bubbleproof.formats.files import write_text
 from bubbleproof.formats.format_table import Holds, endings, file_within, format_of, has_dialects

@@ -22,7 +22,7 @@ import json
 from pathlib import Path
 from typing import Annotated, Literal
 
-from pydantic import ConfigDict, Field
+from pydantic import Field
 
 from bubbleproof.costs.times.calibration import Calibration, uncalibrated
 from bubbleproof.costs.times.card_files import FOLDER, card, nearest_cards
@@ -46,8 +46,6 @@ FORMER = ("half_side",)
 class ConstantLayout(Layout):
     """One constant."""
 
-    model_config = ConfigDict(use_attribute_docstrings=True)
-
     value: Annotated[float, Field(gt=0, allow_inf_nan=False)]
     unit: str = ""
     meaning: str = ""
@@ -57,8 +55,6 @@ class ConstantLayout(Layout):
 
 class HardwareLayout(Layout):
     """A card and its constants."""
-
-    model_config = ConfigDict(use_attribute_docstrings=True)
 
     card: str
     """A card's name."""

@@ -45,7 +45,7 @@ from collections.abc import Iterator
 from dataclasses import fields
 from typing import Annotated, Any, Literal
 
-from pydantic import ConfigDict, Field, create_model
+from pydantic import Field, create_model
 
 from bubbleproof.costs import FAMILIES, Transformer, known_model, transformer
 from bubbleproof.costs.configurations.config_file import ConfiguredModel, read_configuration
@@ -68,8 +68,6 @@ DEFAULT_SEQUENCE = 2048
 
 class NamedModelLayout(Layout):
     """A published model, or a family, and how long its samples are."""
-
-    model_config = ConfigDict(use_attribute_docstrings=True)
 
     name: str | None = None
     """A published model, where no family is told."""

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Literal, TypeVar
 
-from pydantic import ConfigDict, Field, create_model
+from pydantic import Field, create_model
 
 from bubbleproof.formats.errors import UnusableInput, quoted, values_at
 from bubbleproof.formats.layouts.derived_layout import forms_of
@@ -34,8 +34,6 @@ AllowedChoice = TypeVar("AllowedChoice", AllowedRecompute, AllowedOffloads)
 class RecomputeLayout(Layout):
     """Recomputation: activations are dropped after the forward and made again."""
 
-    model_config = ConfigDict(use_attribute_docstrings=True)
-
     stages: Stages = "all"
     """Which stages may recompute."""
     kept: NaturalSize = 0
@@ -53,8 +51,6 @@ class RecomputeLayout(Layout):
 class EvictLayout(Layout):
     """Eviction of activations to a paired rank and back, over one link per pair."""
 
-    model_config = ConfigDict(use_attribute_docstrings=True)
-
     pairs: Literal["mirrored"] | list[RankPair] = "mirrored"
     """Pairs of a rank and the one that it may evict to; "mirrored": rank r to rank p-1-r."""
     duration: Time
@@ -63,8 +59,6 @@ class EvictLayout(Layout):
 
 class OffloadLayout(Layout):
     """Off-load of activations to the host and back, on two engines of the rank."""
-
-    model_config = ConfigDict(use_attribute_docstrings=True)
 
     stages: Stages = "all"
     """Which stages may off-load."""

@@ -50,7 +50,7 @@ from __future__ import annotations
 
 from typing import Annotated, Literal
 
-from pydantic import ConfigDict, Field
+from pydantic import Field
 
 from bubbleproof.formats.clusters.model_toml import ModelLayout
 from bubbleproof.formats.layouts.plan_layout import Few, PlanLayout
@@ -65,8 +65,6 @@ Finite = Annotated[float, Field(allow_inf_nan=False)]  # or a whole number
 
 class ClusterLayout(Layout):
     """Cards and what joins them; see ``costs.cluster`` and ``costs.times.cards``."""
-
-    model_config = ConfigDict(use_attribute_docstrings=True)
 
     cards: Cards
     card: str | None = None
@@ -97,8 +95,6 @@ class ClusterLayout(Layout):
 class BatchLayout(Layout):
     """One training step."""
 
-    model_config = ConfigDict(use_attribute_docstrings=True)
-
     samples: Count
     """Over all replicas."""
     sequence: Count | None = None
@@ -107,8 +103,6 @@ class BatchLayout(Layout):
 
 class ClusterPlanLayout(PlanLayout):
     """The deployments to try, and the shapes of each pipeline."""
-
-    model_config = ConfigDict(use_attribute_docstrings=True)
 
     tensor: Listed | None = None
     """Absent: what divides the cards, within a node."""
@@ -139,8 +133,6 @@ class ClusterPlanLayout(PlanLayout):
 
 class ClusterFileLayout(Layout):
     """A problem file that starts from a model."""
-
-    model_config = ConfigDict(use_attribute_docstrings=True)
 
     name: str = ""
     """Default: the file's name."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, Literal
 
-from pydantic import ConfigDict, Field
+from pydantic import Field
 
 from bubbleproof.formats.validation import Count, Layout, Natural
 from bubbleproof.formats.values import NaturalSize, Time
@@ -17,7 +17,6 @@ MOST_LAYERS = 10_000
 class JitterLayout(Layout):
     """How durations spread in life, for the makespans beside the nominal one."""
 
-    model_config = ConfigDict(use_attribute_docstrings=True)
     MAKES = Spread
 
     action_percent: Natural = 5
@@ -36,8 +35,6 @@ class JitterLayout(Layout):
 class PlanLayout(Layout):
     """The shapes to try; the file's numbers are those of one chunk and one slice."""
 
-    model_config = ConfigDict(use_attribute_docstrings=True)
-
     chunks: list[Few] = Field(default_factory=lambda: [1])
     """Chunks per rank; each takes its share of the rank's ticks and activation."""
     placements: list[Literal["loop", "wave", "bidirectional"] | list[Natural]] = Field(
@@ -55,8 +52,6 @@ class PlanLayout(Layout):
 
 class PartLayout(Layout):
     """What one layer, the embedding or the head takes and holds."""
-
-    model_config = ConfigDict(use_attribute_docstrings=True)
 
     forward: Time = 0
     """Ticks of one microbatch."""

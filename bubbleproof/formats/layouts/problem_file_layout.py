@@ -11,7 +11,7 @@ from functools import cache
 from typing import Any, Literal, TypedDict, cast
 
 import numpy as np
-from pydantic import ConfigDict, Field, create_model
+from pydantic import Field, create_model
 
 from bubbleproof.formats.errors import UnusableInput, quoted, values_at
 from bubbleproof.formats.layouts.choices_layout import ChoicesLayout
@@ -44,8 +44,6 @@ class DurationsLayout(Layout):
     A number counts ticks, whole or not; a text such as "9 ms" has a unit of its own.
     """
 
-    model_config = ConfigDict(use_attribute_docstrings=True)
-
     forward: GivenTicks
     backward: GivenTicks | None = None
     """The full backward; input + weight where those are given."""
@@ -60,7 +58,6 @@ class DurationsLayout(Layout):
 class MemoryLayout(Layout):
     """Memory in memory_unit, or with a unit of its own such as "3.5 GiB"."""
 
-    model_config = ConfigDict(use_attribute_docstrings=True)
     MAKES = dict
 
     capacity: NaturalSize | list[NaturalSize] | None = None
@@ -80,7 +77,6 @@ class MemoryLayout(Layout):
 class LinksLayout(Layout):
     """Messages between any two ranks that [[link]] does not name."""
 
-    model_config = ConfigDict(use_attribute_docstrings=True)
     MAKES = dict
 
     latency: Time = 0
@@ -109,8 +105,6 @@ class CompareLayout(Layout):
 class SolveLayout(Layout):
     """What to look for, and for how long."""
 
-    model_config = ConfigDict(use_attribute_docstrings=True)
-
     objective: Literal["makespan", "span_idle", "makespan-then-peak", "peak"] = "makespan"
     within: LongTime | None = None
     """Largest value wanted; for the objective "peak", the largest makespan."""
@@ -122,8 +116,6 @@ class SolveLayout(Layout):
 
 class ProblemFileLayout(Layout):
     """A problem file."""
-
-    model_config = ConfigDict(use_attribute_docstrings=True)
 
     name: str = ""
     """Default: the file's name."""
@@ -164,8 +156,7 @@ def problem_layout() -> type[ProblemFileLayout]:
     if PAPER not in present(FILE_TABLES):
         return base
     table = cast(type[Layout], given(FILE_TABLES, PAPER, f"[{PAPER}]"))
-    told = Field(table(), description=base.model_fields[PAPER].description)
-    fields: dict[str, Any] = {PAPER: (table, told)}
+    fields: dict[str, Any] = {PAPER: (table, table())}
     return create_model(base.__name__, __base__=base, __doc__=base.__doc__, **fields)
 
 

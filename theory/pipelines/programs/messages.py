@@ -82,24 +82,20 @@ def message_table(problem: Problem) -> MessageTable:
     first = np.sort(np.unique(before * len(rank) + after, return_index=True)[1])
     before, after = before[first], after[first]
     alike = actions.slice[before] == actions.slice[after]
-    carried, sends, recvs = [], [], []
-    for parts, (step, send, recv) in zip(_parts(actions), _DIRECTIONS, strict=True):
-        is_part, stage, microbatch = parts
-        carries = alike & is_part[before] & is_part[after]
-        carries &= stage[after] == stage[before] + step
-        carried.append(carries & (microbatch[after] == microbatch[before]))
-        of = microbatch[before], actions.slice[before]
-        sends.append(ActionTable.of(send, stage[before], *of))
-        recvs.append(ActionTable.of(recv, stage[after], *of))
-    edge, way = np.nonzero(np.stack(carried, axis=1))
-    row = way * len(before) + edge
+    is_part, stage, microbatch = map(np.stack, zip(*_parts(actions), strict=True))
+    carries = alike & is_part[:, before] & is_part[:, after]
+    carries &= stage[:, after] == stage[:, before] + _STEPS
+    carries &= microbatch[:, after] == microbatch[:, before]
+    edge, way = np.nonzero(carries.T)
+    producer, consumer = before[edge], after[edge]
+    of_sample = microbatch[way, producer], actions.slice[producer]
     return MessageTable(
-        producer=before[edge],
-        consumer=after[edge],
-        source=rank[before[edge]],
-        target=rank[after[edge]],
-        send=ActionTable.concatenate(sends).take(row),
-        recv=ActionTable.concatenate(recvs).take(row),
+        producer=producer,
+        consumer=consumer,
+        source=rank[producer],
+        target=rank[consumer],
+        send=ActionTable.of(np.where(way, *_SENDS), stage[way, producer], *of_sample),
+        recv=ActionTable.of(np.where(way, *_RECVS), stage[way, consumer], *of_sample),
     )
 
 
@@ -114,7 +110,8 @@ def _parts(actions: ActionTable) -> Iterator[tuple[Bools, Ints, Ints]]:
     )
 
 
-_DIRECTIONS = ((1, Kind.SEND_F, Kind.RECV_F), (-1, Kind.SEND_B, Kind.RECV_B))
+_STEPS = np.array([[1], [-1]])  # of a forward's and of a backward's message, in stages
+_SENDS, _RECVS = (Kind.SEND_B, Kind.SEND_F), (Kind.RECV_B, Kind.RECV_F)
 
 
 def parts_of(action: Action) -> tuple[Action, ...]:
