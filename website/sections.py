@@ -105,8 +105,7 @@ SECTIONS = (
                 "Running",
                 _of(
                     "measured",
-                    "pytorch-training pytorch-training-2.15 pytorch-versions gpu-replays "
-                    "hand-overs",
+                    "pytorch-training pytorch-training-2.15 pytorch-versions gpu-replays",
                 ),
             ),
             Group(
