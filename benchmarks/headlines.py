@@ -13,7 +13,6 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from benchmarks.markdown import markdown_table
-from benchmarks.paper_numbers import percent, shown
 
 HEADER = ("headline", "printed", "cost model", "schedules", "paper", "why, and what is missing")
 
@@ -52,4 +51,17 @@ def _row(one: Headline) -> tuple[str, ...]:
 def _cell(one: Headline, ours: Fraction | float | None) -> str:
     if ours is None:
         return ""
-    return f"{shown(Fraction(ours), like=one.printed)} ({percent(one.off(ours))})"
+    return f"{shown(ours, like=one.printed)} ({percent(one.off(ours))})"
+
+
+def percent(off: Fraction) -> str:
+    """With its sign and one decimal; nothing that rounds to 0 has a sign."""
+    text = f"{float(off):+.1f} %"
+    return "0 %" if not off else text if float(text[:-2]) else "0.0 %"
+
+
+def shown(ours: Fraction | float, like: str) -> str:
+    """With as many decimals as the printed number has, and its unit."""
+    plain = like.rstrip(" %x")
+    decimals = len(plain.partition(".")[2])
+    return f"{float(ours):,.{decimals}f}{like[len(plain) :]}"

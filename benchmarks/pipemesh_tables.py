@@ -16,13 +16,8 @@ from fractions import Fraction
 
 GIB = 1 << 30
 HIDDEN = 8192
-# Of four rows each: (name, layers, tokens of a sample, FLOPs of a layer's linear operations per
-# s b h^2, which Tables I and II sum to).
-_GPT3 = ("GPT-3", 72, 3072, Fraction(24))
-_LLAMA2, _FALCON = (
-    (name, layers, tokens, Fraction(41, 2))
-    for name, layers, tokens in (("Llama2", 80, 4096), ("Falcon", 96, 3072))
-)
+# Of four rows each: layers, and FLOPs of a layer's linear operations per s b h^2 (Tables I and II).
+_GPT3, _LLAMA2, _FALCON = (72, Fraction(24)), (80, Fraction(41, 2)), (96, Fraction(41, 2))
 MODELS = (_GPT3, _GPT3, _LLAMA2, _FALCON)
 # Batch and parallel sizes (T is 8 throughout), a GPU's TFLOPS.
 _GROUP = ("B", "P", "D", "gpus", "peak")
@@ -58,7 +53,7 @@ def _row(number: int, line: str) -> dict[str, Fraction]:
     ``passes`` are the M B of a rank, since D replicas share the batch; ``psi`` are its billions
     (2^30) of parameters, half of its linear FLOPs per token, in h^2.
     """
-    _, layers, _, flops = MODELS[number // 4]
+    layers, flops = MODELS[number // 4]
     found = dict(zip(_COLUMNS, map(Fraction, line.split()), strict=True))
     found |= dict(zip(_GROUP, map(Fraction, _GROUPS[number // 4]), strict=True))
     found["passes"] = found["M"] * found["B"] / found["D"]
@@ -69,10 +64,3 @@ def _row(number: int, line: str) -> dict[str, Fraction]:
 
 
 TABLE = tuple(_row(number, line) for number, line in enumerate(_TEXT.split("\n")[1:-1]))
-
-
-def model_flops(row: dict[str, Fraction]) -> Fraction:
-    """Tera floating-point operations of an iteration on one GPU: forward and twice as much."""
-    _, layers, tokens, flops = MODELS[int(row["row"]) // 4]
-    layer = flops * tokens * HIDDEN**2 + 4 * tokens**2 * HIDDEN
-    return 3 * layers * layer * row["B"] / row["gpus"] / 10**12

@@ -4,6 +4,5 @@
 
 ``sections`` says where each page stands, ``staged_links`` what a link of the repository is in the
 site, ``staging`` writes the source tree, ``api_pages`` a page a public name, ``command_pages`` a
-page a command, ``claim_pages`` a page a paper, ``theorem_pages`` that of the theorems;
-``site_checks`` reads what was built.
+page a command, ``theorem_pages`` that of the theorems; ``site_checks`` reads what was built.
 """

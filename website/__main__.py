@@ -7,7 +7,6 @@ import sys
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from website.claim_pages import claim_pages
 from website.site_checks import findings
 from website.staging import stage
 from website.theorem_pages import theorem_page
@@ -28,7 +27,7 @@ def main(target: Path) -> int:
     """0 where a whole site stands in the folder ``target``."""
     with TemporaryDirectory() as name:
         source = Path(name) / "source"
-        number = stage(source, {**claim_pages(), **theorem_page()})
+        number = stage(source, theorem_page())
         if status := built(source, target):
             return status
     found = findings(target)

@@ -59,10 +59,10 @@ SECTIONS = (
         ),
     ),
     Section(
-        "claims",
-        "Claims",
-        "What the papers say, decided: every claim, and the theorems that hold for all sizes.",
-        (Group("Claims, by paper", ("claims/*",)), Group("Theorems", ("theorems/index.md",))),
+        "theorems",
+        "Theorems",
+        "What holds for all sizes that its hypotheses name, and what proves it.",
+        (Group("", ("theorems/index.md",)),),
     ),
     Section(
         "catalogue",
@@ -105,8 +105,7 @@ SECTIONS = (
                 "Running",
                 _of(
                     "measured",
-                    "pytorch-training pytorch-training-2.15 pytorch-versions gpu-replays "
-                    "hand-overs",
+                    "pytorch-training pytorch-training-2.15 pytorch-versions gpu-replays",
                 ),
             ),
             Group(

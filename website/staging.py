@@ -12,7 +12,7 @@ import shutil
 import sys
 from collections.abc import Iterable, Mapping
 from os.path import relpath
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 
 from website.api_pages import api_pages
 from website.command_pages import command_pages
@@ -41,7 +41,7 @@ def stage(folder: Path, made: Mapping[str, str] | None = None, root: Path = ROOT
     made = {**api_pages(), **command_pages(), **(made or {})}
     tree = {place_of(page): links.staged(text, page) for page, text in pages.items()}
     tree |= made
-    navigation = placed([*pages, *(each for each in made if _stands_alone(each))])
+    navigation = placed([*pages, *(each for each in made if each.endswith("/index.md"))])
     tree |= {f"{each.section.key}/index.md": _index(each, tree) for each in navigation}
     front = links.staged((root / "README.md").read_text("utf-8"), "README.md")
     tree["index.md"] = _front(front, navigation, tree)
@@ -52,12 +52,6 @@ def stage(folder: Path, made: Mapping[str, str] | None = None, root: Path = ROOT
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text, "utf-8")
     return len(tree)
-
-
-def _stands_alone(place: str) -> bool:
-    """Whether a made page stands in the navigation by itself, not below another."""
-    folder = PurePosixPath(place).parent.name
-    return place.endswith("/index.md") or (folder == "claims" and place.endswith(".md"))
 
 
 def _files(paths: Iterable[str], root: Path, folder: Path) -> dict[str, str]:

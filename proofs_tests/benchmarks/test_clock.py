@@ -13,13 +13,11 @@ MADE = {
     page.stem: page for home in ("docs/measured", "records") for page in (ROOT / home).rglob("*.md")
 }
 PAGES = (
-    "gap-analogues",
     "mutants",
     "optimality",
     "solver-gaps",
     "solvers",
     "solvers-plain",
-    "unseen",
 )
 
 

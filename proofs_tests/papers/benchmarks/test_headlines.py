@@ -1,14 +1,28 @@
-"""A headline beside ours: errors are percent of what is printed, and an empty way stays empty."""
+"""The papers' headlines beside ours stand on their page, errors in percent of what is printed."""
 
 from __future__ import annotations
 
 from fractions import Fraction
+from pathlib import Path
 
-from benchmarks.headlines import Headline, headline_table
+import pytest
+
+from benchmarks.headlines import Headline, headline_table, percent, shown
 from benchmarks.headlines_bpipe import RUNS
 from benchmarks.headlines_mepipe import PRINTED
 from benchmarks.headlines_mepipe import headlines as mepipe_headlines
+from benchmarks.headlines_page import SECTIONS, section
+from benchmarks.headlines_tpipe import headlines as tpipe_headlines
 from benchmarks.headlines_tpipe import v_min_over_trecomp
+from proofs_tests.sized import sized
+
+PAGE = Path(__file__).resolve().parents[3] / "docs" / "measured" / "papers" / "headlines.md"
+
+
+@pytest.mark.sweep
+@pytest.mark.parametrize("title", sized([t for t in SECTIONS if t != "PipeMesh"], full=[*SECTIONS]))
+def test_the_headlines_of_a_paper_stand_on_their_page(title: str) -> None:
+    assert section(title) in PAGE.read_text(encoding="utf-8")
 
 
 def test_errors_are_in_percent_of_the_printed_figure() -> None:
@@ -16,6 +30,20 @@ def test_errors_are_in_percent_of_the_printed_figure() -> None:
     assert one.off(Fraction(3, 2)) == 20
     (row,) = [line for line in headline_table([one]).splitlines() if line.startswith("| a ")]
     assert row == "| a | 1.25x | 1.50x (+20.0 %) |  | 1.25x (0 %) | w |"
+
+
+def test_a_figure_is_shown_as_the_printed_one() -> None:
+    assert (shown(1234, like="1"), shown(Fraction(5, 2), like="2.4x")) == ("1,234", "2.5x")
+    assert [percent(Fraction(x, 100)) for x in (0, 3, -6)] == ["0 %", "0.0 %", "-0.1 %"]
+
+
+def test_figure_8_comes_out_of_shapes_and_schedules() -> None:
+    """T-Pipe's memory and depths, to the last printed digit or one beside it."""
+    memory = [one for one in tpipe_headlines() if "throughput" not in one.name and not one.model]
+    assert len(memory) == 11
+    for one in memory:
+        assert one.schedules is not None
+        assert abs(one.off(one.schedules)) < Fraction(1, 5), one.name
 
 
 def test_the_printed_gains_of_bpipe_are_quotients_of_its_printed_mfus() -> None:

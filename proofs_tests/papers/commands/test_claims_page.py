@@ -31,6 +31,7 @@ READING = re.compile(
 )
 
 
+RECORD = Path(__file__).parents[3] / "docs" / "measured" / "claims.md"
 PAPERS = sized(["--paper", "pipemesh"], full=[])  # one that has every verdict but "refuted"
 
 
@@ -67,6 +68,37 @@ def test_page_and_json_tell_the_same_of_every_claim(command: Run, tmp_path: Path
         assert said["reading"] in (None, claim["reading"])
         for cell, reading in zip(read.split("<br>"), claim["readings"], strict=True):
             tells_the_same(cell, reading)
+
+
+def recorded() -> dict[str, list[str]]:
+    """By id: what the record says of each reading."""
+    lines = RECORD.read_text("utf-8").splitlines()
+    rows = [re.split(r"(?<!\\) \| ", line[2:-2]) for line in lines if line.startswith("| ")]
+    return {row[0]: row[3].split("<br>") for row in rows if "." in row[0]}
+
+
+def test_the_record_has_every_claim_with_all_its_readings() -> None:
+    rows = recorded()
+    assert {*rows} == {*claims()}
+    for name, claim in claims().items():
+        assert len(rows[name]) == max(len(claim.readings), 1), name
+
+
+@pytest.mark.parametrize(
+    "name", ["field.1f1b.peak", "field.interleaved.bubble", "mepipe.table3.vpp.memory-many"]
+)
+def test_a_recorded_counterexample_is_one(name: str) -> None:
+    found = 0
+    for cell, reading in zip(recorded()[name], claims()[name].readings, strict=True):
+        said = READING.fullmatch(cell)
+        assert said is not None
+        if said["outcome"] == "rejected":
+            at = {n: int(v) for n, v in (pair.split("=") for pair in said["params"].split())}
+            values = reading.values(at)
+            assert values == (Fraction(said["claimed"]), Fraction(said["measured"]))
+            assert not reading.accepts(*values)
+            found += 1
+    assert found
 
 
 def tells_the_same(cell: str, reading: Record) -> None:

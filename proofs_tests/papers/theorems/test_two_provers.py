@@ -1,7 +1,6 @@
 """cvc5 answers each obligation as Z3 does, from the same text, and where it does not that is told.
 
-By default some obligations of each theorem for all sizes; all of all theorems in the long form and
-on ``docs/measured/two-provers.md``.
+By default some obligations of each theorem for all sizes; all of all theorems in the long form.
 """
 
 from __future__ import annotations
@@ -10,11 +9,9 @@ import json
 import re
 from collections.abc import Callable
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 
-from benchmarks.two_provers import main, page, row, undecided
 from bubbleproof.papers.commands.prove import run_prove
 from bubbleproof.papers.theorems import Obligation, ProofVerdict, Theorem, TheoremProof
 from bubbleproof.papers.theorems import second_prover as cvc5_module
@@ -28,7 +25,6 @@ from proofs_tests.patience import PATIENCE
 from proofs_tests.sized import sampled, sized
 
 pytest.importorskip("cvc5", reason="cvc5 is not installed, so there is no second answer")
-PAGE = Path(__file__).parents[3] / "docs" / "measured" / "two-provers.md"
 REPEATING = {about.id for about in listed()}
 NAMES = sized(tuple(name for name in theorems() if name not in REPEATING), full=tuple(theorems()))
 MOST = sized(2, full=10_000)  # obligations of a theorem
@@ -46,7 +42,7 @@ def test_cvc5_proves_what_z3_proves(name: str) -> None:
     proof = with_second_answers(prove(some(theorems()[name]), limit), limit)
     assert [answer.answer for answer in proof.second_answers] == ["unsat"] * len(proof.obligations)
     assert proof.verdict is ProofVerdict.PROVED
-    assert undecided([proof]) == []
+    assert proof.disputed == ()
 
 
 @pytest.mark.parametrize("name", sampled(NAMES, every=3))
@@ -79,8 +75,6 @@ def test_what_only_z3_proves_is_disputed_by_name(
     proof = answering(monkeypatch, answer)(True)
     assert proof.verdict is ProofVerdict.DISPUTED
     assert proof.disputed == (f"it: Z3 proved, cvc5 {answer}",)
-    assert "they differ, or one leaves open" in page("", [proof], [])
-    assert f"- x: it: Z3 proved, cvc5 {answer}" in page("", [proof], [])
 
 
 def test_what_only_cvc5_proves_is_disputed_by_name(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -111,23 +105,3 @@ def test_the_command_prints_both_and_fails_where_they_differ(
     assert {part["cvc5"]["answer"] for part in theorem["obligations"]} == {"unknown"}
     assert run_prove(["bpipe"], 10.0, True, False) == 1
     assert capsys.readouterr().out.count(": Z3 proved, cvc5 unknown") == 13
-
-
-def test_the_page_has_every_theorem_and_all_of_its_obligations() -> None:
-    found = re.findall(
-        r"^\| `([\w-]+)` \| (\d+) \| (\d+) \| [\d.]+ \| (\d+) \|",
-        PAGE.read_text("utf-8"),
-        re.MULTILINE,
-    )
-    assert [name for name, *_ in found] == list(theorems())
-    for name, count, z3, cvc5 in found:
-        assert count == z3 == cvc5
-        if name in NAMES:
-            assert int(count) == len(theorems()[name].obligations), name
-
-
-def test_a_row_counts_what_each_proves(tmp_path: Path) -> None:
-    path = tmp_path / "page.md"
-    assert main(["bpipe", "--write", str(path)]) == 0
-    assert "| `bpipe` | 13 | 13 |" in path.read_text("utf-8")
-    assert row(with_second_answers(prove(one(False))))[:3] == ("`x`", "1", "0")
