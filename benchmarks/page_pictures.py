@@ -32,6 +32,10 @@ PAGES = {  # the page's name: the command that writes it, and the page it writes
         "run/report.html",
     ),
     "plan": (f"plan {ROOT}/examples/researcher/plan.toml -o plan", "plan/plan.html"),
+    "cluster": (
+        f"plan {ROOT}/examples/cluster/llama-13b-64xA100.toml -o cluster",
+        "cluster/plan.html",
+    ),
     "trace": (f"trace {ROOT}/examples/ci/trace -o traced", "traced/trace.html"),
     "replay": ("replay 1f1b p=2 m=4 -o replay.html", "replay.html"),
 }
