@@ -32,13 +32,17 @@ PAGES = {  # the page's name: the command that writes it, and the page it writes
         "run/report.html",
     ),
     "plan": (f"plan {ROOT}/examples/researcher/plan.toml -o plan", "plan/plan.html"),
+    "cluster": (
+        f"plan {ROOT}/examples/cluster/llama-13b-64xA100.toml -o cluster",
+        "cluster/plan.html",
+    ),
     "trace": (f"trace {ROOT}/examples/ci/trace -o traced", "traced/trace.html"),
     "replay": ("replay 1f1b p=2 m=4 -o replay.html", "replay.html"),
 }
 SERVED = ("1f1b", "p=4", "m=8")
 MOVES = {  # on rank 0 of what is served: from place, to place
     "serve": (0, 0),
-    "serve-moved": (4, 2),  # F4 is not needed yet: as long, but rank 0 holds one more
+    "serve-moved": (5, 4),  # F4 before B0: as long, but rank 0 holds one more
     "serve-standstill": (15, 4),  # B7 before F7 has run
 }
 

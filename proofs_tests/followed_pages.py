@@ -2,7 +2,7 @@
 
 A block below ``<!-- saved as NAME -->`` is a file that the reader saves; a page that has one is
 followed in a folder of its own, block by block and in order (``test_followed_pages.py`` compares
-what is shown, ``benchmarks.tutorials`` runs it from a wheel). This file needs the standard library
+what is shown, ``benchmarks.journeys`` runs it from a wheel). This file needs the standard library
 alone.
 """
 

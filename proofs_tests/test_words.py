@@ -34,6 +34,9 @@ OURS = {  # what nobody else says: what to say
     "every promise": "all as predicted",
     "the promises": "what was predicted",
     "messages match in order": "sends and receives match",
+    "not beaten in both": "Pareto front",
+    "the file's own shape": "the file's own configuration",
+    "as the schedule has it": "as scheduled",
 }
 GUIDES = (
     *(ROOT / name for name in ("README.md", "CONTRIBUTING.md")),

@@ -39,7 +39,7 @@ SECTIONS = (
     Section(
         "tutorials",
         "Tutorials",
-        "Four ways in, ten minutes each, from an empty folder. The suite runs every block.",
+        "Four ways to begin, ten minutes each, from an empty folder.",
         (Group("", (*TUTORIALS, "docs/tutorials/*")),),
     ),
     Section(

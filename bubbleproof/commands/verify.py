@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import partial
 from pathlib import Path
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from bubbleproof.commands.options.shared_options import WITH_JSON, VerifyRequest
 from bubbleproof.commands.output import (
@@ -28,10 +28,14 @@ from bubbleproof.facts import Fact, FactCells, broken
 from bubbleproof.formats.format_table import Holds, endings, file_within
 from bubbleproof.formats.inputs import is_plan, read_schedule_input
 from bubbleproof.formats.pytorch_words import told_of
+from bubbleproof.report.amounts import time
 from bubbleproof.verify import Verdict, join
 from bubbleproof.verify.every_rule import check_every_rule
 from bubbleproof.verify.finding import Finding, Rule
 from bubbleproof.verify.spec import Number, breaches, measures, plain_problem, plain_schedule
+
+if TYPE_CHECKING:  # certificates are loaded where one is given
+    from bubbleproof.verify.candidates.certified_distance import CertifiedDistance
 
 DECIDED = (Rule.COMPLETE, Rule.PLACED, Rule.DEPENDENCIES, Rule.EXCLUSIVE, Rule.MEMORY, Rule.CLAIMS)
 OTHERS = tuple(rule for rule in Rule if rule not in DECIDED)
@@ -94,7 +98,21 @@ def run_verify(schedule: list[str], request: VerifyRequest) -> int:
     if request.coq is not None:
         certified.write_theorem(request.coq, given, verdict, proof)
     told = certified.distance_to_json(found)
-    return print_verdict(judged(verdict=verdict, statement=found.statement, proved=told), request)
+    return print_verdict(judged(verdict=verdict, statement=_how_good(found), proved=told), request)
+
+
+def _how_good(found: CertifiedDistance) -> str:
+    """What a certificate shows, with times as people read them."""
+    value, gap = found.value, found.gap
+    if value is None or gap is None:
+        return found.statement
+    scope = "over these choices" if found.is_over_choices else "for this pipeline"
+    measured = f"{found.certificate.objective} {time(value, found.unit)}"
+    if gap == 0:
+        return f"optimal {scope}: {measured}, and no schedule has less"
+    bound = time(found.certificate.bound, found.unit)
+    off = f"within {time(gap, found.unit)} of optimal {scope}"
+    return f"{off}: {measured}, and no schedule is below {bound}"
 
 
 def title_of(words: Sequence[str], name: str) -> str:

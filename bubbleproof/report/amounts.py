@@ -66,6 +66,10 @@ class TimeScale:
         name, divisor = fitting[-1]
         return cls(name=name, divisor=divisor, each=count)
 
+    def scaled(self, value: float) -> float:
+        """The time in this scale, for an axis."""
+        return value * self.each / self.divisor
+
     def number(self, value: int) -> str:
         """The time in this scale without its unit, to four digits or to a whole number."""
         return _digits(value * self.each, self.divisor)

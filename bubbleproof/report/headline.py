@@ -11,7 +11,7 @@ from __future__ import annotations
 from fractions import Fraction
 
 from bubbleproof.formats.comparison import comparison_pipeline
-from bubbleproof.report.amounts import percent, ticks
+from bubbleproof.report.amounts import percent, time
 from bubbleproof.solvers.bounds import lower_bounds
 from bubbleproof.theory.families import family
 from bubbleproof.theory.model.measures import measure
@@ -36,9 +36,9 @@ def headline(
     schedule that is above it may be optimal still.
     """
     if stopped is not None:
-        return f"Stops after {ticks(stopped.at, problem.unit)}."
+        return f"Stops after {time(stopped.at, problem.unit)}."
     found = measure(problem, schedule)
-    parts = [f"{ticks(found.makespan, problem.unit)}, {percent(found.idle_ratio)} idle"]
+    parts = [f"{time(found.makespan, problem.unit)}, {percent(found.idle_ratio)} idle"]
     if problem.num_tasks <= MOST_TASKS:
         parts += [
             *_against_1f1b(pipeline, found.makespan),
@@ -72,5 +72,5 @@ def _against_bound(problem: Problem, makespan: int) -> list[str]:
     if bounds.is_cyclic or above < 0:
         return []
     if above:
-        return [f"{ticks(above, problem.unit)} above its bound"]
+        return [f"{time(above, problem.unit)} above its bound"]
     return ["at its bound: no schedule is shorter"]

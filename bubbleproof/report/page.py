@@ -13,7 +13,7 @@ from typing import NamedTuple, Self
 import numpy as np
 
 from bubbleproof.formats.files import FilePath, write_text
-from bubbleproof.report.amounts import Scale, ratio, ticks
+from bubbleproof.report.amounts import Scale, ratio, time
 from bubbleproof.report.document import ReplayRow, VerdictRow, document, mood, replay_table
 from bubbleproof.report.html import definitions, escape, paragraph, preformatted, section, table
 from bubbleproof.report.timeline import Window
@@ -52,10 +52,10 @@ class ComparisonRow(NamedTuple):
         return cls(
             name=name,
             fits=over[0] if over else "yes",
-            makespan=ticks(measures.makespan, problem.unit),
+            makespan=time(measures.makespan, problem.unit),
             idle_ratio=ratio(measures.idle_ratio),
             idle_over_work=ratio(measures.idle_over_work),
-            span_idle=ticks(measures.span_idle, problem.unit),
+            span_idle=time(measures.span_idle, problem.unit),
             peaks=_peaks(peaks[: problem.num_ranks], scale),
             proof=proof,
         )
@@ -90,9 +90,9 @@ class ScheduleSection:
         """Makespan and idle ratio, or when everything stands still."""
         unit = self.problem.unit
         if self.stopped is not None:
-            return f"stops after {ticks(self.stopped.at, unit)}"
+            return f"stops after {time(self.stopped.at, unit)}"
         found = measure(self.problem, self.schedule)
-        return f"makespan {ticks(found.makespan, unit)}, idle_ratio {ratio(found.idle_ratio)}"
+        return f"makespan {time(found.makespan, unit)}, idle_ratio {ratio(found.idle_ratio)}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

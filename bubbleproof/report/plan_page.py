@@ -15,14 +15,13 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from bubbleproof.report.amounts import Scale
+from bubbleproof.report.amounts import Scale, TimeScale
 from bubbleproof.report.document import mood
 from bubbleproof.report.html import paragraph, section, table
 from bubbleproof.report.plot_svg import AxisRange, SvgPlot, around, key
-from bubbleproof.theory.pipelines.units import plural
 
 FOUND, CORNER, LINE = "#bd3312", "#7a8794", "#2f62b8"
-HEIGHT = 460  # pixels
+HEIGHT = 340  # pixels
 TRADE = 2  # points of a front: one alone trades nothing
 
 
@@ -54,21 +53,21 @@ def deployment_corners(points: Sequence[Corner], *, unit: str, capacity: int) ->
     if len(front) < TRADE:
         return ""
     scale = Scale.of("bytes", max((point.memory for point in points), default=0))
-
-    at = capacity / scale.divisor
-    across = AxisRange(*around([p.ticks for p in points], is_log=True), _across(unit), is_log=True)
+    at, time = capacity / scale.divisor, TimeScale.of(unit, max(point.ticks for point in points))
+    ends = around([time.scaled(point.ticks) for point in points], is_log=True)
+    across = AxisRange(*ends, f"iteration ({time.name})", is_log=True)
     most = max([at, *(point.memory / scale.divisor for point in points)])
     plot = SvgPlot(across, AxisRange(0, most * 1.06, f"of a card ({scale.name})"), height=HEIGHT)
     plot.limit(y=at)
-    plot.stairs([(point.ticks, point.memory / scale.divisor) for point in front], LINE)
+    plot.stairs([(time.scaled(p.ticks), p.memory / scale.divisor) for p in front], LINE)
     for point in sorted(points, key=lambda p: p.is_found):
         colour, size = (FOUND, 6.0) if point.is_found else (CORNER, 3.5)
-        place = point.ticks, point.memory / scale.divisor
+        place = time.scaled(point.ticks), point.memory / scale.divisor
         plot.point(*place, point.name, colour, size=size, is_open=not point.is_found)
     legend = key(
         [
-            (LINE, "not beaten in both"),
-            (CORNER, "no schedule is left of it or below"),
+            (LINE, "Pareto front"),
+            (CORNER, "lower bound"),
             (FOUND, "found"),
         ]
     )
@@ -81,12 +80,8 @@ def deployment_corners(points: Sequence[Corner], *, unit: str, capacity: int) ->
     return section(title, legend, plot.text, paragraph(note, css="soft"))
 
 
-def _across(unit: str) -> str:
-    return f"iteration ({plural(unit)})"
-
-
 _FRONT, _POINT, _BAND = "#2f62b8", "#bd3312", "#c7a24c"
-_ROW, _MARGIN = 30, 60  # pixels
+_ROW, _MARGIN = 46, 60  # pixels
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -156,7 +151,8 @@ def trades(
     if not points:
         return ""
     memory = _Memory.axis(points, memory_unit, capacities)
-    places = [(memory.of(point.peaks), point.value) for point in points]
+    time = TimeScale.of(unit, max(point.value for point in points))
+    places = [(memory.of(point.peaks), time.scaled(point.value)) for point in points]
     front = [
         place
         for place in sorted(set(places))
@@ -167,15 +163,15 @@ def trades(
         return ""
     peaks = [peak for peak, _ in places] + ([] if memory.limit is None else [memory.limit])
     across = AxisRange(*around(peaks), memory.title)
-    upright = AxisRange(*around([value for _, value in places]), f"makespan ({plural(unit)})")
-    plot = SvgPlot(across, upright, height=420)
+    upright = AxisRange(*around([value for _, value in places]), f"makespan ({time.name})")
+    plot = SvgPlot(across, upright, height=HEIGHT)
     if memory.limit is not None:
         plot.limit(x=memory.limit)
     plot.stairs(front, _FRONT)
     for point, place in zip(points, places, strict=True):
         words = f"{point.name}: {point.value:,} at {place[0]:,.4g}"
         plot.point(*place, words, _FRONT if place in front else _POINT)
-    legend = key([(_FRONT, "not beaten in both"), (_POINT, "candidate")])
+    legend = key([(_FRONT, "Pareto front"), (_POINT, "candidate")])
     note = "One mark for the shortest schedule found of each candidate; dotted: the capacity."
     return section("Makespan against memory", legend, plot.text, paragraph(note, css="soft"))
 
@@ -185,15 +181,17 @@ def bands(points: Sequence[PlanPoint], *, unit: str, explained: str) -> str:
     timed = [point for point in points if point.expected is not None]
     if not timed:
         return ""
+    time = TimeScale.of(unit, max(point.value for point in timed))
     spans = [v for p in timed for v in (p.value, p.expected, p.p5, p.p95) if v is not None]
-    across = AxisRange(*around(spans), f"makespan ({plural(unit)})")
+    across = AxisRange(*around([*map(time.scaled, spans)]), f"makespan ({time.name})")
     names = [point.name for point in timed]
     upright = AxisRange(len(timed) - 0.5, -0.5, "")  # the first on top
     plot = SvgPlot(across, upright, height=len(timed) * _ROW + _MARGIN, names=names)
     for row, point in enumerate(timed):
-        plot.band(point.p5 or 0, point.p95 or 0, row, _ROW * 0.6, _BAND)
-        plot.tick(point.value, row, _ROW * 0.7, f"{point.name}: nominal {point.value:,}", _FRONT)
+        plot.band(time.scaled(point.p5 or 0), time.scaled(point.p95 or 0), row, _ROW * 0.4, _BAND)
+        words = f"{point.name}: nominal {point.value:,}"
+        plot.tick(time.scaled(point.value), row, _ROW * 0.46, words, _FRONT)
         expected = point.expected or 0
-        plot.point(expected, row, f"{point.name}: expected {expected:,.1f}", _POINT)
+        plot.point(time.scaled(expected), row, f"{point.name}: expected {expected:,.1f}", _POINT)
     legend = key([(_BAND, "5 % to 95 %"), (_FRONT, "nominal"), (_POINT, "expected")])
     return section("With timing noise", legend, plot.text, paragraph(explained, css="soft"))

@@ -1,6 +1,6 @@
 """Small charts of a page as SVG in its text: points, staircases, bands and marks on two axes.
 
-A chart has a width of ``WIDTH`` and takes what the page gives it; colours of lines and words follow
+A chart is as wide as a phone lets its words be read (``WIDTH``); colours of lines and words follow
 the page's, light or dark. What a mark stands for is told when the pointer rests on it.
 
 >>> chart = SvgPlot(AxisRange(0, 10, "ticks"), AxisRange(0, 1, "GiB"), height=120)
@@ -13,13 +13,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from math import floor, log10
+from math import ceil, floor, log10
 
 from bubbleproof.report.html import escape
 
-WIDTH = 900
-_LEFT, _RIGHT, _TOP, _BOTTOM = 76, 16, 14, 42
+WIDTH = 500  # of which a phone shows three quarters
+_LEFT, _RIGHT, _TOP, _BOTTOM = 66, 16, 14, 46
 _MARKS = 6  # on an axis, about
+_LETTER = 8.4  # the width of one, about
+_LINE = 18  # the height of one
+_NAME = 16  # pixels from a row's middle up to its name
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,8 +76,8 @@ class SvgPlot:
         self, x: AxisRange, y: AxisRange, *, height: int, names: Sequence[str] = ()
     ) -> None:
         self.x, self.y, self.height = x, y, height
-        words = [*names] or [_number(value) for value in y.marks]
-        self._left = max(_LEFT, 7 * max(map(len, words), default=0) + (12 if names else 34))
+        longest = max((len(_number(value)) for value in y.marks), default=0)
+        self._left = _RIGHT if names else max(_LEFT, _LETTER * longest + 34)
         self._parts = [*self._grid(names)]
 
     def point(
@@ -137,8 +140,8 @@ class SvgPlot:
         box = f'viewBox="0 0 {WIDTH} {self.height}"'
         words = f"{self.y.title} by {self.x.title}".strip()
         return (
-            f'<div class="plotted"><svg class="plot" {box} role="img" aria-label="{escape(words)}">'
-            f"{''.join(self._parts)}</svg></div>"
+            f'<svg class="plot" {box} role="img" aria-label="{escape(words)}">'
+            f"{''.join(self._parts)}</svg>"
         )
 
     def _x(self, value: float) -> float:
@@ -149,19 +152,30 @@ class SvgPlot:
 
     def _grid(self, names: Sequence[str]) -> list[str]:
         low, right = self.height - _BOTTOM, WIDTH - _RIGHT
-        marks = list(enumerate(names)) if names else [(y, _number(y)) for y in self.y.marks]
-        parts = [
-            _text(self._left - 8, self._y(y) + 4, name, "end") + self._line(self._y(y))
-            for y, name in marks
-        ]
-        for x in self.x.marks:
-            parts.append(_text(self._x(x), low + 16, _number(x), "middle"))
-            parts.append(f'<path class="axis" d="M{self._x(x):.1f} {low}v4"/>')
-        parts.append(_text((self._left + right) / 2, self.height - 8, self.x.title, "middle"))
+        if names:  # each above its row, as long as it likes
+            parts = [
+                _text(self._left, self._y(y) - _NAME, name, "start") + self._line(self._y(y))
+                for y, name in enumerate(names)
+            ]
+        else:
+            parts = [
+                _text(self._left - 8, self._y(y) + 5, _number(y), "end") + self._line(self._y(y))
+                for y in self.y.marks[:: self._every]
+            ]
+        for at, words in _apart([(self._x(x), _number(x)) for x in self.x.marks], right):
+            parts.append(_text(at, low + 18, words, "middle"))
+            parts.append(f'<path class="axis" d="M{at:.1f} {low}v4"/>')
+        parts.append(_text(WIDTH / 2, self.height - 8, self.x.title, "middle"))
         if not names and self.y.title:
-            turned = f'transform="rotate(-90 14 {(low + _TOP) / 2})"'
-            parts.append(_text(14, (low + _TOP) / 2, self.y.title, "middle", turned))
+            turned = f'transform="rotate(-90 16 {(low + _TOP) / 2})"'
+            parts.append(_text(16, (low + _TOP) / 2, self.y.title, "middle", turned))
         return parts
+
+    @property
+    def _every(self) -> int:
+        """Of the marks along y each so-manieth, that their words do not meet."""
+        first, *more = [self._y(mark) for mark in self.y.marks] or [0.0]
+        return max(1, ceil(_LINE / max(first - more[0], 1))) if more else 1
 
     def _line(self, y: float) -> str:
         return f'<path class="axis" d="M{self._left} {y:.1f}H{WIDTH - _RIGHT}"/>'
@@ -187,6 +201,18 @@ def around(values: Sequence[float], *, is_log: bool = False) -> tuple[float, flo
 
 def _number(value: float) -> str:
     return f"{value:,.0f}" if abs(value) >= 1000 or value == int(value) else f"{value:.4g}"
+
+
+def _apart(marks: Sequence[tuple[float, str]], right: float) -> list[tuple[float, str]]:
+    """The marks along x whose words end before the next begin, and before the chart ends."""
+    kept: list[tuple[float, str]] = []
+    free = 0.0
+    for at, words in marks:
+        half = _LETTER * len(words) / 2
+        if at - half >= free and at + half <= right + _RIGHT:
+            kept.append((at, words))
+            free = at + half + _LETTER
+    return kept
 
 
 def _text(x: float, y: float, words: str, anchor: str, more: str = "") -> str:

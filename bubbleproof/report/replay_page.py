@@ -105,7 +105,7 @@ def _summary(report: ReplayReport, spec: ModelSpec) -> tuple[tuple[str, str], ..
 
 def _timelines(told: ReplayAccount) -> str:
     """What ran above what was predicted, on one axis; the prediction alone where nothing ran."""
-    report, named = told.report, [("as the schedule has it", (told.problem, told.schedule))]
+    report, named = told.report, [("as scheduled", (told.problem, told.schedule))]
     clock = ""
     if report.traces:
         measured = measured_schedule(told.problem, told.schedule, report.traces)

@@ -23,7 +23,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from bubbleproof.formats.printable import on_one_line
-from bubbleproof.report.amounts import ratio, ticks
+from bubbleproof.report.amounts import ratio, ticks, time
 from bubbleproof.report.bars import BarLane, Bars, bars_of, split_overlaps
 from bubbleproof.report.memory_curves import MemoryCurve, memory_curve, thin_curve
 from bubbleproof.theory.model.actions import NONE, ActionTable, Ints
@@ -179,9 +179,9 @@ class Timeline:
     def facts(self) -> str:
         """Makespan and idle ratio, or when everything stands still."""
         if self.standstill is not None:
-            return f"stops after {ticks(self.standstill, self.unit)}"
+            return f"stops after {time(self.standstill, self.unit)}"
         return (
-            f"makespan {ticks(self.measures.makespan, self.unit)}, "
+            f"makespan {time(self.measures.makespan, self.unit)}, "
             f"idle_ratio {ratio(self.measures.idle_ratio)}"
         )
 

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from bubbleproof.formats import write_certificate
+from bubbleproof.report.amounts import counted
 from bubbleproof.solvers.bounds import lower_bounds
 from bubbleproof.solvers.options import OBJECTIVES
 from bubbleproof.solvers.refutation.proofs import refute
@@ -41,7 +42,7 @@ def solved(command: Run, tmp_path: Path) -> tuple[Path, Path]:
 def test_an_optimal_schedule_is_called_optimal(command: Run, solved: tuple[Path, Path]) -> None:
     answer = command("verify", solved[0], "--certificate", solved[1])
     assert answer.status == 0
-    assert "optimal for this shape: makespan 80 tick, and no schedule has less" in answer.out
+    assert "optimal for this pipeline: makespan 80 ticks, and no schedule has less" in answer.out
     found = json.loads(command("verify", solved[0], "--certificate", solved[1], "--json").out)
     assert found["certificate"]["gap"] == 0
     assert found["ok"] is True
@@ -58,7 +59,7 @@ def test_another_schedule_is_told_its_distance(command: Run, solved: tuple[Path,
     assert found["certificate"]["gap"] == gap
     answer = command(*words)
     assert answer.status == 0
-    assert f"within {gap} tick of optimal" in answer.out
+    assert f"within {counted(gap, 'tick')} of optimal" in answer.out
 
 
 def test_a_tampered_certificate_is_a_violation(command: Run, solved: tuple[Path, Path]) -> None:
@@ -106,7 +107,7 @@ def test_solve_writes_a_certificate_that_verifies(command: Run, tmp_path: Path) 
     assert f"wrote {path}" in answer.err
     checked = command("verify", schedule, "--certificate", path)
     assert checked.status == 0
-    assert "optimal for this shape: makespan 15 tick" in checked.out
+    assert "optimal for this pipeline: makespan 15 ticks" in checked.out
     refused = command("solve", problem, "--certificate", tmp_path / "c.txt")
     assert refused.status == 2
     assert "certificate's file must end in .json" in refused.err

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -11,17 +11,21 @@ import pytest
 from benchmarks.browser import Browser, browser_path
 from benchmarks.page_pictures import IDLE, PAGES, served_address
 from bubbleproof.report.document import page_style
+from bubbleproof.report.plot_svg import AxisRange, SvgPlot
 from bubbleproof.report.served.served_page import framed_page, served_page
 from proofs_tests.commands.conftest import Run
 
-NARROW, LEAST = 390, 10  # pixels of a phone's width, and of a letter
+NARROW, LEAST, DRAWN = 390, 10, 9  # pixels: a phone's width, a letter, one of a picture
 needs_browser = pytest.mark.skipif(browser_path() is None, reason="no Chromium here to look with")
-SEEN = ("schedule", "plan", "trace", pytest.param("replay", marks=pytest.mark.torch))
+SEEN = [
+    *("schedule", "plan", "cluster", "trace"),
+    *(pytest.param(name, marks=pytest.mark.torch) for name in ("run", "replay")),
+]
 # what is read, its letters as large as they are on the screen; what lies beyond the edge, unless a
-# box around it scrolls
+# box around it scrolls; words of a chart that meet others, or its edge
 LOOK = f"""(function () {{
-  const small = [], beyond = [];
-  const scrolls = (one) => one.closest(".plotted, .chips, pre") !== null;
+  const small = [], beyond = [], met = [];
+  const scrolls = (one) => one.closest(".chips, pre") !== null;
   for (const one of document.querySelectorAll("body *")) {{
     const box = one.getBoundingClientRect();
     if (!box.width || one.closest("script, style, [hidden]")) {{ continue; }}
@@ -33,9 +37,21 @@ LOOK = f"""(function () {{
     const size = parseFloat(getComputedStyle(one).fontSize) * scale;
     if (isRead && size < {LEAST}) {{ small.push(size + " " + one.textContent.slice(0, 40)); }}
   }}
-  return {{ wide: document.documentElement.scrollWidth, small, beyond }};
+  for (const chart of document.querySelectorAll("svg.plot")) {{
+    const boxOf = (one) => [one, one.getBoundingClientRect()];
+    const words = [...chart.querySelectorAll("text")].map(boxOf);
+    const outer = chart.getBoundingClientRect();
+    for (const [one, box] of words) {{
+      const meets = ([other, at]) => other !== one && box.left < at.right && at.left < box.right &&
+        box.top < at.bottom && at.top < box.bottom;
+      const isIn = box.left >= outer.left && box.right <= outer.right && box.bottom <= outer.bottom;
+      if (!isIn || words.some(meets)) {{ met.push(one.textContent); }}
+    }}
+  }}
+  return {{ wide: document.documentElement.scrollWidth, small, beyond, met }};
 }})()"""
-RIGHT = {"wide": NARROW, "small": [], "beyond": []}
+RIGHT = {"wide": NARROW, "small": [], "beyond": [], "met": []}
+Box = dict[str, float]
 
 
 @pytest.fixture(scope="module")
@@ -44,28 +60,81 @@ def browser() -> Iterator[Browser]:
         yield found
 
 
-def made(name: str, command: Run, folder: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The page of a command."""
-    monkeypatch.chdir(folder)
-    words, written = PAGES[name]
-    assert command(*words.split()).status in (0, 1)  # 1: the trace has a straggler
-    return folder / written
+@pytest.fixture(scope="module")
+def pages(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Where pages are that a test has made."""
+    return tmp_path_factory.mktemp("pages")
+
+
+@pytest.fixture
+def made(command: Run, pages: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str], Path]:
+    """``made("plan")`` is the page of a command, which runs once."""
+
+    def page(name: str) -> Path:
+        words, written = PAGES[name]
+        if not (pages / written).exists():
+            monkeypatch.chdir(pages)
+            assert command(*words.split()).status in (0, 1)  # 1: the trace has a straggler
+        return pages / written
+
+    return page
+
+
+def badly_drawn(browser: Browser) -> list[str]:
+    """Words of the first viewer's picture that are too small, cut off, or meet others."""
+    found = browser.run("bubbleproof.viewers[0].labelBoxes()")
+    wide, high = (
+        browser.run(f"bubbleproof.viewers[0].view.{side}") for side in ("width", "height")
+    )
+    assert isinstance(found, list)
+    assert found
+    assert isinstance(wide, int)
+    assert isinstance(high, int)
+    return [
+        str(one["words"])
+        for one in found
+        if one["size"] < DRAWN
+        or min(one["left"], one["top"], wide - one["right"], high - one["bottom"]) < 0
+        or any(_meet(one, other) for other in found if other is not one)
+    ]
+
+
+def _meet(one: Box, other: Box) -> bool:
+    return (
+        one["left"] < other["right"]
+        and other["left"] < one["right"]
+        and one["top"] < other["bottom"]
+        and other["top"] < one["bottom"]
+    )
 
 
 @needs_browser
 @pytest.mark.parametrize("name", SEEN)
 def test_nothing_is_beyond_the_edge_and_letters_can_be_read(
-    name: str,
-    command: Run,
-    browser: Browser,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
+    name: str, made: Callable[[str], Path], browser: Browser
 ) -> None:
-    browser.open(made(name, command, tmp_path, monkeypatch))
+    browser.open(made(name))
     browser.run("document.querySelectorAll('details').forEach((each) => { each.open = true; })")
     assert browser.run(LOOK) == RIGHT
     browser.run("bubbleproof.viewers[0].showKeys()")
     assert browser.run(LOOK) == RIGHT
+
+
+@needs_browser
+@pytest.mark.parametrize("name", SEEN)
+def test_words_of_a_picture_are_whole_apart_and_can_be_read(
+    name: str, made: Callable[[str], Path], browser: Browser
+) -> None:
+    """All of it, every schedule at once, and closer from there."""
+    browser.open(made(name))
+    assert badly_drawn(browser) == []
+    every = "v.view.schedules.forEach((one) => v.choose(one, true));"
+    browser.run(f"(v => {{ {every} }})(bubbleproof.viewers[0])")
+    for _ in range(4):
+        assert badly_drawn(browser) == []
+        browser.run(
+            "(v => v.view.zoom(0.4, v.view.left + v.view.plot * 0.37))(bubbleproof.viewers[0])"
+        )
 
 
 @needs_browser
@@ -94,10 +163,34 @@ def test_a_wide_page_and_small_letters_are_noticed(browser: Browser, tmp_path: P
 
 
 @needs_browser
-def test_a_trace_shows_causes_and_its_straggler_and_no_memory(
-    command: Run, browser: Browser, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+def test_words_that_meet_are_noticed(
+    made: Callable[[str], Path], browser: Browser, tmp_path: Path
 ) -> None:
-    browser.open(made("trace", command, tmp_path, monkeypatch))
+    page, plot = tmp_path / "met.html", SvgPlot(AxisRange(0, 1, ""), AxisRange(0, 1, ""), height=90)
+    near = plot.text.replace(
+        "</svg>", '<text x="90" y="40">one</text><text x="95" y="44">two</text></svg>'
+    )
+    page.write_text(f"<style>{page_style()}</style><body>{near}")
+    browser.open(page)
+    found = browser.run(LOOK)
+    assert isinstance(found, dict)
+    assert found["met"] == ["one", "two"]
+    browser.open(made("schedule"))
+    browser.run("bubbleproof.viewers[0].view.schedules[0].lanes[1] = 'a name'.repeat(9)")
+    assert badly_drawn(browser) == []  # it is cut short
+    longer = "fitted(context, name, (view.left - 8) * ratio)"
+    text = made("schedule").read_text()
+    assert longer in text
+    page.write_text(text.replace(longer, 'name + " is where it stands"'))
+    browser.open(page)
+    assert badly_drawn(browser)[-1].endswith("stands")
+
+
+@needs_browser
+def test_a_trace_shows_causes_and_its_straggler_and_no_memory(
+    made: Callable[[str], Path], browser: Browser
+) -> None:
+    browser.open(made("trace"))
     assert "idle: input" in str(browser.run("document.querySelector('.viewer-legend').innerText"))
     marked = "bubbleproof.viewers[0].marked.map(({ data, row }) => data.stage[row])"
     found = browser.run(marked)
@@ -108,16 +201,15 @@ def test_a_trace_shows_causes_and_its_straggler_and_no_memory(
 
 @pytest.mark.parametrize("name", SEEN)
 def test_each_cell_names_its_column_and_the_page_its_width(
-    name: str, command: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    name: str, made: Callable[[str], Path]
 ) -> None:
     """What can be held without a browser."""
-    text = made(name, command, tmp_path, monkeypatch).read_text("utf-8")
+    text = made(name).read_text("utf-8")
     assert text.count('<meta name="viewport" content="width=device-width') == 1
     for shown in re.findall(r"<table>.*?</table>", text, re.DOTALL):
         columns = re.findall(r'<th scope="col">(.*?)</th>', shown)
         for row in re.findall(r"<tr><td.*?</tr>", shown, re.DOTALL):
             assert re.findall(r'<td[^>]* data-of="(.*?)"', row) == columns
-    assert len(re.findall(r'<svg class="plot"', text)) == text.count('<div class="plotted"><svg')
 
 
 def test_no_style_asks_for_more_width_or_smaller_letters() -> None:
@@ -126,4 +218,4 @@ def test_no_style_asks_for_more_width_or_smaller_letters() -> None:
         for size in re.findall(r"font(?:-size)?:[^;{}]*?([\d.]+)px", screen):
             assert float(size) >= LEAST
         for selector, size in re.findall(r"([^{};]*)\{[^{}]*?[^-]width: (\d+)px", screen):
-            assert int(size) <= NARROW or ".plotted" in selector
+            assert int(size) <= NARROW, selector

@@ -59,7 +59,7 @@ def test_measured_and_predicted_stand_beside_each_other() -> None:
     text = render(page())
     found = re.findall(r'<script type="application/json" id="[\w-]+">(.*?)</script>', text)
     measured, predicted = map(json.loads, found)
-    assert (measured["name"], predicted["name"]) == ("as it ran", "as the schedule has it")
+    assert (measured["name"], predicted["name"]) == ("as it ran", "as scheduled")
     assert 'data-shown="2"' in text
     assert (measured["unit"], predicted["unit"]) == ("us", "tick")
     for content, starts, lengths in ((measured, [0, 15], [8, 25]), (predicted, [0, 1], [1, 2])):
@@ -83,7 +83,7 @@ def test_the_page_is_whole_and_escapes_what_it_is_given() -> None:
 
 
 def test_a_run_that_stopped_has_no_measured_chart() -> None:
-    assert names(render(page(stopped="late", passes=()))) == ["as the schedule has it"]
+    assert names(render(page(stopped="late", passes=()))) == ["as scheduled"]
 
 
 def test_the_stairs_show_every_sample() -> None:

@@ -19,6 +19,7 @@ from bubbleproof.theory.idle.critical_path import PathStep
 from bubbleproof.theory.idle.idle_causes import MEANINGS
 from bubbleproof.theory.model.problem import Problem
 from bubbleproof.theory.model.schedule import Schedule
+from bubbleproof.theory.pipelines.units import plural
 
 MOST_ROWS = 40  # of a table for people; --json has all
 
@@ -50,7 +51,7 @@ def print_why(problem: Problem, schedule: Schedule) -> None:
     sums = [[str(_sums(found, rank)[cause.value]) for cause in causes] for rank in _ranks(problem)]
     idle = found.idle_ticks()
     print_table(
-        f"idle {problem.unit}s by cause",
+        f"idle {plural(problem.unit)} by cause",
         ("rank", *(cause.value for cause in causes), "idle_ticks"),
         [(str(r), *sums[r], str(idle[r])) for r in _ranks(problem)],
     )

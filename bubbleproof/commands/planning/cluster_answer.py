@@ -368,7 +368,8 @@ def _report(of: _Told, rows: Sequence[tuple[str, str]]) -> ReportPage:
     said = deployment_text(of.found), iteration_text(of.file, of.found)
     headline = " · ".join([*said, f"memory {memory_of(of.file, of.found)}"])
     parts = (table, picture, _time_section(of), *report.parts)
-    return replace(report, headline=headline, parts=parts)
+    _, *summary = report.summary  # the title says which problem
+    return replace(report, headline=headline, summary=tuple(summary), parts=parts)
 
 
 def _time_section(of: _Told) -> str:

@@ -1,4 +1,4 @@
-"""The page of a plan: the winner beside what the problem's own shape gives, and all candidates."""
+"""The page of a plan: the winner beside the file's own configuration, and all candidates."""
 
 from __future__ import annotations
 
@@ -21,11 +21,12 @@ from bubbleproof.report.page import ReportPage, ScheduleSection
 from bubbleproof.report.plan_page import PlanPoint, bands, ranked_table, trades
 from bubbleproof.theory.pipelines.programs.spread import Spread
 from bubbleproof.theory.pipelines.shapes.plan_space import SPLIT, WHOLE
+from bubbleproof.theory.pipelines.units import plural
 from bubbleproof.verify import Verdict
 
 EXPLAINED = (
-    "bound: no schedule of the candidate, whatever is chosen in it, is shorter; expected and 95 %: "
-    "mean and 95 % quantile of the makespan with timing noise."
+    "Times in {}. bound: no schedule of the candidate is shorter, whatever is chosen in it; "
+    "expected, 95 %: mean and 95 % quantile of the makespan with timing noise."
 )
 
 
@@ -39,8 +40,9 @@ def plan_report(
     """The page of the plan of a problem file, or of a deployment's; ``rows`` are its summary."""
     points = _points(file, found, timed)
     pipeline = file.pipeline
+    explained = EXPLAINED.format(plural(pipeline.unit))
     parts = [
-        ranked_table(COLUMNS, candidate_rows(file, found, timed), EXPLAINED),
+        ranked_table(COLUMNS, candidate_rows(file, found, timed), explained),
         trades(
             points,
             unit=pipeline.unit,
@@ -52,7 +54,7 @@ def plan_report(
     sections = [_section("the plan", found.winner, found.verdict)]
     today = own_shape(file, found)
     if today is not None and today is not found.winner:
-        sections.append(_section("the file's own shape", today, None))
+        sections.append(_section("the file's own configuration", today, None))
     if shown is not None:
         sections += shown.sections(found)
     winner = found.winner
@@ -73,7 +75,7 @@ def plan_report(
 
 
 def own_shape(file: ProblemFile, found: Plan) -> SolvedCandidate | None:
-    """The candidate that is the file's own shape, where it is one and has a schedule."""
+    """The candidate that is the file's own configuration, where it is one and has a schedule."""
     backward = SPLIT if file.pipeline.split_backward is True else WHOLE
     for one in found.solved:
         shape = one.candidate

@@ -1,6 +1,6 @@
 """``bubbleproof run PROBLEM.toml``: of a file that is planned the plan, of another its shape.
 
-The table of schedules ends with what the file's own shape gives, and then the plan. The folder
+The table of schedules ends with the file's own configuration, and then the plan. The folder
 holds, beside what any run writes (``run_outcome``), what ``plan -o`` writes and
 ``certificate.json``, the proofs of all candidates. Of a model on a cluster the best deployment's
 pipeline is drawn and replayed, one small process for each of its ranks.

@@ -16,7 +16,7 @@ from bubbleproof.reference_exec.evidence.machine_versions import this_machine
 from bubbleproof.reference_exec.evidence.measured import measured_schedule
 from bubbleproof.reference_exec.evidence.replay_record import not_checked
 from bubbleproof.reference_exec.evidence.replay_report import ReplayReport
-from bubbleproof.report.amounts import memories
+from bubbleproof.report.amounts import counted, memories
 from bubbleproof.report.document import replay_rows
 from bubbleproof.report.extras import require_drawing
 from bubbleproof.report.replay_json import (
@@ -80,7 +80,7 @@ def _ran(report: ReplayReport) -> str:
     zero = f", ZeRO {report.zero}" if report.zero else ""
     given = ", ".join(report.given_types)
     own = f"; model is {given}" if given not in ("", report.dtype) else ""
-    return f"{copies}{report.ranks} ranks{zero}, {report.dtype}{own}"
+    return f"{copies}{counted(report.ranks, 'rank')}{zero}, {report.dtype}{own}"
 
 
 def _numbers(report: ReplayReport, found: Mapping[str, Fact]) -> Iterator[str]:

@@ -18,4 +18,5 @@ async function draw({ number, schedules }) {
 addEventListener("message", (event) => {
   if (event.source === parent && event.data.schedules) { turn = turn.then(() => draw(event.data)); }
 });
+new ResizeObserver(() => parent.postMessage({ high: document.body.offsetHeight }, "*")).observe(document.body);
 parent.postMessage({ ready: true }, "*");

@@ -3,11 +3,13 @@
 const frame = find("view");
 let isReady = false, waiting = null;
 const drawn = {number: 0};
+const WORDS = 60; // pixels that a tip may need below the picture
 
 addEventListener("message", event => {
   if (event.source !== frame.contentWindow) return;
   if (event.data.ready) isReady = true;
   if (event.data.drawn) drawn.number = event.data.drawn;
+  if (event.data.high) frame.style.height = event.data.high + WORDS + "px";
   send(waiting);
 });
 

@@ -35,7 +35,7 @@ from typing import NamedTuple
 import numpy as np
 
 from bubbleproof.formats.printable import on_one_line
-from bubbleproof.report.amounts import Scale
+from bubbleproof.report.amounts import Scale, TimeScale
 from bubbleproof.report.bars import Bars
 from bubbleproof.report.palette import CAUSES, WORDS, darker, fill, text_on
 from bubbleproof.report.timeline import Timeline
@@ -164,11 +164,13 @@ def schedule_data(
 def _facts(name: str, problem: Problem, view: Timeline) -> dict[str, Json]:
     peak = max((*view.measures.peak_memory, *_capacities(problem)), default=0)
     scale = Scale.of(view.memory_unit, peak)
+    time = TimeScale.of(view.unit, view.window[1] - view.window[0])
     return {
         "name": on_one_line(name),
         "facts": view.facts,
         "unit": view.unit,
         "units": plural(view.unit),
+        "axis": {"name": time.name, "perTick": time.scaled(1)},
         "window": [*view.window],
         "typical": view.typical_ticks,
         "standstill": view.standstill,

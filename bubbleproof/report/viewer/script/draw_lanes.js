@@ -84,9 +84,9 @@ class LaneDrawing {
       const room = Math.min((data.end(row) - from) * perTick, view.plot * ratio) - begin;
       if (room < 7 * ratio) { continue; }
       const text = data.number(row), fits = Math.min(most, (room * 0.9) / (text.length * 0.58));
-      if (fits < 6.5 * ratio) { continue; }
+      if (fits < LEAST * ratio) { continue; }
       if (Math.abs(fits - size) > 0.5) { context.font = (size = fits) + "px " + FONT; }
-      context.fillText(text, left + begin + room / 2, middle);
+      write(this, text, left + begin + room / 2, middle);
     }
   }
 
@@ -104,15 +104,14 @@ class LaneDrawing {
       if (middle - free < size) { continue; }
       free = middle;
       const name = view.left < 60 ? data.lanes[lane].replace(/^rank /, "r ") : data.lanes[lane];
-      context.fillText(clipped(name, view.left < 60 ? 6 : 13), (view.left - 7) * ratio, middle * ratio);
+      write(this, fitted(context, name, (view.left - 8) * ratio), (view.left - 7) * ratio, middle * ratio);
     }
     context.textAlign = "left";
     for (const { data, y } of view.heads) {
       context.font = "600 " + 12 * ratio + "px " + FONT;
       const scaled = data.unit === view.shown[0].unit ? "" : ", stretched to end together";
-      const room = Math.floor(view.plot / 6.5);
-      const words = clipped(data.name + ": " + data.facts + scaled, room);
-      context.fillText(words, view.left * ratio, (y + HEAD / 2) * ratio);
+      const words = fitted(context, data.name + ": " + data.facts + scaled, view.plot * ratio);
+      write(this, words, view.left * ratio, (y + HEAD / 2) * ratio);
     }
   }
 
@@ -152,28 +151,46 @@ class LaneDrawing {
     context.beginPath();
     context.moveTo(view.left * ratio, y);
     context.lineTo((view.left + view.plot) * ratio, y);
-    const step = niceStep((view.to - view.from) / Math.max(view.plot / 90, 2));
-    for (let time = Math.ceil(view.from / step) * step; time <= view.to; time += step) {
-      const x = Math.round(view.x(time) * ratio) + 0.5;
+    const { name, perTick } = view.shown[0].axis, low = view.from * perTick, high = view.to * perTick;
+    const step = niceStep((high - low) / Math.max(view.plot / 90, 2), perTick), first = Math.ceil(low / step);
+    for (let mark = first; mark * step <= high; mark++) {
+      const x = Math.round(view.x((mark * step) / perTick) * ratio) + 0.5;
       context.moveTo(x, y);
       context.lineTo(x, y + 4 * ratio);
-      const words = time.toLocaleString("en"), half = context.measureText(words).width / 2;
-      context.fillText(words, Math.min(x, view.width * ratio - half), y + 6 * ratio);
+      const words = (mark * step).toLocaleString("en", { maximumFractionDigits: 9 });
+      const half = context.measureText(words).width / 2, least = (view.left - 8) * ratio + half;
+      write(this, words, Math.min(Math.max(x, least), (view.width - 1) * ratio - half), y + 6 * ratio);
     }
     context.stroke();
     context.textAlign = "right";
-    context.fillText(view.shown[0].units, (view.left - 14) * ratio, y + 6 * ratio);
+    write(this, name, (view.left - 14) * ratio, y + 6 * ratio);
   }
 }
 
+const LEAST = 9; // pixels of the page that a letter has, if it is drawn at all
 const FONT = 'system-ui, -apple-system, "Segoe UI", "Liberation Sans", "DejaVu Sans", sans-serif';
 
 function clipped(text, room) {
   return text.length <= room ? text : text.slice(0, Math.max(room - 1, 1)) + "\u2026";
 }
 
-// A whole number of 1, 2 or 5 times a power of ten, at least `least`.
-function niceStep(least) {
-  const power = Math.pow(10, Math.floor(Math.log10(Math.max(least, 1))));
-  return Math.max(1, [1, 2, 5, 10].find((step) => step * power >= least) * power);
+function fitted(context, text, room) {
+  let length = text.length;
+  while (length > 1 && context.measureText(clipped(text, length)).width > room) { length--; }
+  return clipped(text, length);
+}
+
+// Draw words, and note where, if somebody asked (`Viewer.labelBoxes`).
+function write({ context, look }, words, x, y) {
+  context.fillText(words, x, y);
+  if (!look.labels) { return; }
+  const box = context.measureText(words), size = parseFloat(/([\d.]+)px/.exec(context.font)[1]);
+  look.labels.push({ words, size, left: x - box.actualBoundingBoxLeft, right: x + box.actualBoundingBoxRight,
+    top: y - box.actualBoundingBoxAscent, bottom: y + box.actualBoundingBoxDescent });
+}
+
+// 1, 2 or 5 times a power of ten, at least `least`, and a tick at least.
+function niceStep(least, tick) {
+  const power = Math.pow(10, Math.floor(Math.log10(Math.max(least, tick))));
+  return Math.max(tick, [1, 2, 5, 10].find((step) => step * power >= least) * power);
 }

@@ -31,7 +31,7 @@ class MemoryDrawing {
     context.textBaseline = "middle";
     context.font = "600 " + 12 * ratio + "px " + FONT;
     const each = view.step > 1 ? ", 1 of " + view.step + " ranks" : "";
-    context.fillText("Memory (" + this.data.memory.name + ")" + each, left, (y - HEAD / 2) * ratio);
+    write(this, "Memory (" + this.data.memory.name + ")" + each, left, (y - HEAD / 2) * ratio);
     const top = this.top;
     view.panels.forEach((panel) => this.panel(panel, top));
   }
@@ -113,15 +113,15 @@ class MemoryDrawing {
     context.fillStyle = isOver ? ground.cap : ground.ink;
     const middle = (y + view.panel / 2) * ratio, short = name.replace("memory of ", "");
     context.textAlign = "right";
-    context.fillText(clipped(short, view.left < 60 ? 6 : 13), (view.left - 7) * ratio, middle);
+    write(this, fitted(context, short, (view.left - 8) * ratio), (view.left - 7) * ratio, middle);
     context.textAlign = "left";
     if (view.right < 60) { return this.inside(room, y); }
     const x = (view.left + view.plot + 8) * ratio;
-    if (lines === 1) { return context.fillText([room, limit].filter(Boolean).join(", "), x, middle); }
+    if (lines === 1) { return write(this, [room, limit].filter(Boolean).join(", "), x, middle); }
     const half = limit ? size * 0.62 * ratio : 0;
-    context.fillText(room, x, middle - half);
+    write(this, room, x, middle - half);
     context.fillStyle = ground.cap;
-    return context.fillText(limit, x, middle + half);
+    return write(this, limit, x, middle + half);
   }
 
   // On a phone there is no room beside a panel.
@@ -134,6 +134,6 @@ class MemoryDrawing {
     context.fillStyle = this.ground.ground; // no line crosses the words
     context.fillRect(x - 2 * ratio, top - ratio, context.measureText(text).width + 4 * ratio, 12 * ratio);
     context.fillStyle = colour;
-    context.fillText(text, x, top);
+    write(this, text, x, top);
   }
 }

@@ -8,7 +8,7 @@ class Viewer {
     const first = Number(box.dataset.shown || 1);
     this.view.shown = schedules.slice(0, first);
     this.look = { isDark: false, palette: "standard", causes: "causes" in box.dataset, messages: false, memory: true, path: false,
-      colours: new Map(), strip: document.createElement("canvas") };
+      colours: new Map(), labels: null, strip: document.createElement("canvas") };
     this.chosen = { data: schedules[0], row: null, time: null, store: null };
     this.found = [];
     this.foundAt = -1;
@@ -74,6 +74,18 @@ class Viewer {
     lanes.axis();
     if (view.memoryOf) { new MemoryDrawing(context, view, look, ratio).draw(); }
     this.marks(new MarkDrawing(context, view, look, ratio));
+  }
+
+  // The words that are drawn, each with its box and its letters' size in pixels of the page.
+  labelBoxes() {
+    this.look.labels = [];
+    this.draw();
+    const { labels } = this.look, ratio = this.canvas.width / this.view.width;
+    this.look.labels = null;
+    return labels.map(({ words, ...box }) => {
+      const inPage = Object.entries(box).map(([side, value]) => [side, value / ratio]);
+      return { words, ...Object.fromEntries(inPage) };
+    });
   }
 
   marks(marks) {
