@@ -17,6 +17,14 @@ from types import TracebackType
 from typing import IO, Self
 
 NAMES = ("chromium", "chromium-browser", "google-chrome", "chrome")
+LOOKS = {  # width, ratio; those that end in "dark" are dark
+    "light": (1280, 1.0),
+    "dark": (1280, 1.0),
+    "tablet": (768, 1.0),
+    "tablet-dark": (768, 1.0),
+    "phone": (390, 2.0),
+    "phone-dark": (390, 2.0),
+}
 _ARGUMENTS = (
     *("--headless", "--no-sandbox", "--disable-gpu", "--hide-scrollbars", "--no-first-run"),
     *("--disable-extensions", "--disable-background-networking", "--disable-dev-shm-usage"),
@@ -144,3 +152,24 @@ def _started(path: str, home: str) -> tuple[subprocess.Popen[bytes], IO[bytes], 
     os.close(told_end)
     os.close(heard_end)
     return process, os.fdopen(told, "wb"), os.fdopen(heard, "rb")
+
+
+def photograph(browser: Browser, page: Path, folder: Path) -> None:
+    """The whole of the page in each of the ``LOOKS``."""
+    folder.mkdir(parents=True, exist_ok=True)
+    for look in LOOKS:
+        looked_at(browser, page, look, 800)
+        high = browser.run("document.documentElement.scrollHeight")
+        assert isinstance(high, int)
+        width, ratio = LOOKS[look]
+        browser.resize(width, high, ratio=ratio, is_phone=look.startswith("phone"))
+        browser.run("new Promise((done) => requestAnimationFrame(() => setTimeout(done, 50)))")
+        (folder / f"{page.stem}-{look}.png").write_bytes(browser.screenshot())
+
+
+def looked_at(browser: Browser, page: Path | str, look: str, high: int) -> None:
+    """Open a page with one of the ``LOOKS``, ``high`` pixels high."""
+    width, ratio = LOOKS[look]
+    browser.darken(look.endswith("dark"))
+    browser.resize(width, high, ratio=ratio, is_phone=look.startswith("phone"))
+    browser.open(page)

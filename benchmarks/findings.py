@@ -62,15 +62,6 @@ class ScheduleSurvey:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class CaseFile:
-    """A file, how it was read (its dialect, or why not), and what was found."""
-
-    name: str
-    reading: str
-    survey: ScheduleSurvey
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Run:
     """Largest relative gradient error of PyTorch's runtime on gloo; None where it had no end."""
 
@@ -82,12 +73,10 @@ class Run:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Findings:
-    """Everything the page tells: ``own`` of our families, ``cases`` None without the folder."""
+    """Everything the page tells."""
 
     max_ranks: int
     versions: dict[str, str]
     surveys: list[ScheduleSurvey]
-    own: dict[str, Tally]
     mutations: list[Judgement]
-    cases: list[CaseFile] | None
     runs: list[Run]

@@ -39,7 +39,6 @@ from bubbleproof.formats.plans.bundle_json import read_bundle
 from bubbleproof.formats.plans.plan_json import read_plan
 from bubbleproof.formats.pytorch_csv import Dialect, read_table
 from bubbleproof.report.page import ReportPage, ScheduleSection, render
-from bubbleproof.report.replay_json import read_replay
 from bubbleproof.theory.families import member
 from bubbleproof.theory.pipelines.pipeline import Pipeline
 from bubbleproof.theory.pipelines.shapes.plan_space import PlanSpace
@@ -206,7 +205,6 @@ _PLANNED = (
     "--certificate",
     "out/c.json",
 )
-_REPLAYED = ("replay", "1f1b", "p=2", "m=2", "-o", "out/replay.json")
 TARGETS: Mapping[str, FuzzTarget] = {
     "problem": FuzzTarget(read=read_problem, file="a.toml", seeds=_TOML),
     "cluster": FuzzTarget(
@@ -239,9 +237,6 @@ TARGETS: Mapping[str, FuzzTarget] = {
         file="a.json",
         seeds=list,
         command=(_PLANNED, "out/c.json"),
-    ),
-    "replay": FuzzTarget(
-        read=read_replay, file="a.json", seeds=list, command=(_REPLAYED, "out/replay.json")
     ),
     "trace": FuzzTarget(read=read_trace, file="a.json", seeds=_traces),
     "dump, JSON": FuzzTarget(read=read_dump, file="a_0", seeds=_dumps(None)),

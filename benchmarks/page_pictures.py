@@ -20,8 +20,7 @@ from threading import Thread
 
 import typer
 
-from benchmarks.browser import Browser
-from benchmarks.viewer_speed import LOOKS, looked_at, photograph
+from benchmarks.browser import LOOKS, Browser, looked_at, photograph
 from bubbleproof.commands.serving.serve import made_server
 
 ROOT = Path(__file__).parents[1]

@@ -1,13 +1,12 @@
 """``verify`` over every table that PyTorch's pipelining schedules generate.
 
-    python -m benchmarks.pytorch_tables [--max-ranks 8] [--json] [--cases DIR] [--no-run]
+    python -m benchmarks.pytorch_tables [--max-ranks 8] [--json] [--no-run]
                                         [--write docs/measured/pytorch-tables.md]
 
 Each schedule class of ``torch.distributed.pipelining`` lays out its table for p up to the limit,
 for several m (fewer than p, p, not divided by p, multiples) and v = 1 to 4; sizes that PyTorch
-refuses are listed with its words. What is judged, and how, is said in ``benchmarks.survey``. Tables
-written by others are read from ``--cases``. Where a deferred RECV crosses messages, PyTorch's own
-runtime is run on gloo at the smallest such size. The programs of our own families are judged too.
+refuses are listed with its words. What is judged, and how, is said in ``benchmarks.survey``. Where
+a deferred RECV crosses messages, PyTorch's own runtime is run on gloo at the smallest such size.
 """
 
 from __future__ import annotations
@@ -22,8 +21,7 @@ from pydantic_core import to_json
 from rich.console import Console
 
 from benchmarks.findings import Findings, Run, ScheduleSurvey
-from benchmarks.own_programs import own_programs
-from benchmarks.survey import CROSSED, judge_folder, survey_all
+from benchmarks.survey import CROSSED, survey_all
 from benchmarks.tables_page import page
 from benchmarks.torch_mutations import judge_mutations
 from benchmarks.torch_tables import (
@@ -45,7 +43,6 @@ from bubbleproof.reference_exec.models.model_spec import ModelSpec
 from bubbleproof.reference_exec.plans.replay_plan import ReplayPlan
 from bubbleproof.reference_exec.pytorch.runtime import run_torch_runtime
 
-CASES = Path(__file__).parents[2] / "shared" / "cases"
 LARGEST_RUN = 4  # ranks
 
 
@@ -56,23 +53,18 @@ def main(
     max_ranks: int = 8,
     json: Annotated[bool, typer.Option("--json", help="One JSON object, no page.")] = False,
     write: Annotated[Path | None, typer.Option(help="Write the page to this file.")] = None,
-    cases: Annotated[Path, typer.Option(help="A folder of PyTorch CSV tables.")] = CASES,
     no_run: Annotated[bool, typer.Option("--no-run", help="Not on gloo.")] = False,
 ) -> None:
     """Survey, judge, and print or write; see the module's text."""
     console = Console(stderr=True)
     with console.status("") as status:
         surveys = survey_all(max_ranks, lambda name: status.update(f"{name}, p up to {max_ranks}"))
-        status.update(f"our own families, p up to {max_ranks}")
-        own = own_programs(max_ranks)
-        status.update("mutations and case files")
+        status.update("mutations")
         found = Findings(
             max_ranks=max_ranks,
             versions=this_machine().versions,
             surveys=surveys,
-            own=own,
             mutations=judge_mutations(),
-            cases=judge_folder(cases) if cases.is_dir() else None,
             runs=[] if no_run else _runs(surveys, status.update),
         )
     if write is not None:

@@ -11,11 +11,10 @@ from __future__ import annotations
 import contextlib
 import io
 from collections.abc import Callable, Iterator
-from pathlib import Path
 
 import torch.distributed.pipelining.schedules as torch_schedules
 
-from benchmarks.findings import CaseFile, ScheduleSurvey, Tally
+from benchmarks.findings import ScheduleSurvey, Tally
 from benchmarks.torch_tables import (
     OUR_1F1B,
     Orders,
@@ -31,8 +30,7 @@ from benchmarks.torch_tables import (
     torch_table,
     validator_accepts,
 )
-from bubbleproof.formats import TableFile, UnusableInput, infer_pipeline, read_table
-from bubbleproof.formats.pytorch_csv import Dialect
+from bubbleproof.formats import infer_pipeline
 from bubbleproof.theory.model.problem import Problem
 from bubbleproof.theory.model.schedule import Program
 from bubbleproof.theory.pipelines.pipeline import Pipeline
@@ -48,9 +46,6 @@ COMPUTE_RULES = (
 CROSSED = "crossed"
 SEMANTICS = tuple(semantics.value for semantics in USUAL)
 MAX_CHUNKS = 4
-
-
-DIALECTS: tuple[Dialect, ...] = ("new", "old")
 
 
 def microbatch_counts(ranks: int) -> list[int]:
@@ -176,41 +171,3 @@ def simulator_accepts(orders: Orders, table: Table) -> bool:
         except ValueError:
             return False
     return True
-
-
-def judge_folder(folder: Path) -> list[CaseFile]:
-    """Every ``*.csv`` of the folder; one whose dialect is not shown is judged in both."""
-    return [case for path in sorted(folder.glob("*.csv")) for case in judge_file(path)]
-
-
-def judge_file(path: Path) -> list[CaseFile]:
-    """The file in the dialect it shows, or in each dialect where it shows none."""
-    try:
-        file = read_table(path)
-        return [_judged(path, file, f"{file.dialect} dialect, as the table shows")]
-    except UnusableInput as error:
-        why = str(error).removeprefix(f"{path}: ")
-    cases = []
-    for dialect in DIALECTS:
-        try:
-            file = read_table(path, dialect=dialect)
-        except UnusableInput:
-            continue
-        cases.append(_judged(path, file, f"told that it is the {dialect} dialect"))
-    return cases or [CaseFile(name=path.name, reading=why, survey=ScheduleSurvey(schedule=""))]
-
-
-def _judged(path: Path, file: TableFile, reading: str) -> CaseFile:
-    survey = ScheduleSurvey(schedule=path.name)
-    pipeline = infer_pipeline(file.program, subject=path.name)
-    size = Size(
-        ranks=pipeline.num_ranks,
-        microbatches=pipeline.num_microbatches,
-        chunks=pipeline.num_chunks,
-    )
-    if file.has_communication:
-        tally = survey.communication.setdefault("as written", Tally())
-        judge_communication(tally, size, pipeline.problem(), file.program)
-    else:
-        judge(survey, Table.of(file.program, size, pipeline.stage_ranks))
-    return CaseFile(name=path.name, reading=reading, survey=survey)

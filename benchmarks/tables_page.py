@@ -32,16 +32,12 @@ def page(found: Findings, before: str = "", target: str = "docs/measured/pytorch
         "## The orders with SEND and RECV\n",
         _placement_meaning(),
         _communication_table(found.surveys),
-        "## The programs of bubbleproof's families\n",
-        _own_table(found),
         "## One counterexample\n",
         _grid(found.surveys),
         "## PyTorch's runtime on gloo, with messages crossed\n",
         _run_table(found),
         "## Wrong orders: who refuses which?\n",
         _mutation_table(found),
-        "## Tables written by others\n",
-        _case_table(found),
         "## Sizes that PyTorch refuses\n",
         _refusal_table(found.surveys),
         "## The smallest counterexample of each kind\n",
@@ -126,21 +122,6 @@ def _communication_table(surveys: Sequence[ScheduleSurvey]) -> str:
     return markdown_table(("schedule", "RECV placed", "tables", *columns, "simulator"), rows)
 
 
-def _own_table(found: Findings) -> str:
-    judged = sum(tally.judged for tally in found.own.values())
-    wrong = {name: tally for name, tally in found.own.items() if tally.violated}
-    if not wrong:
-        return (
-            f"{judged} programs of {len(found.own)} families, p from 2 to {found.max_ranks}, as "
-            f"`lower` makes them:\nall hold under {', '.join(SEMANTICS)}.\n"
-        )
-    rows = [
-        (f"`{name}`", tally.judged, *(tally.violated[column] or "ok" for column in SEMANTICS))
-        for name, tally in wrong.items()
-    ]
-    return markdown_table(("family", "programs", *SEMANTICS), rows)
-
-
 def _grid(surveys: Sequence[ScheduleSurvey]) -> str:
     """The smallest crossed program of PyTorch's own option, else of any placement."""
     found = [
@@ -187,22 +168,6 @@ def _mutation_table(found: Findings) -> str:
         rows.append((judgement.mutation, *theirs, ours, cell(judgement.message)))
     header = ["change", "`_validate_schedule`", "`_add_send_recv`", "bubbleproof", "it says"]
     return f"{lead}\n" + markdown_table(header, rows)
-
-
-def _case_table(found: Findings) -> str:
-    if found.cases is None:
-        return "absent, not checked\n"
-    rows = []
-    for case in found.cases:
-        communication = case.survey.communication
-        states = [f"{name}: {_state(tally.violated)}" for name, tally in communication.items()]
-        plain = _state(case.survey.compute.violated)
-        rows.append((f"`{case.name}`", case.reading, plain, "; ".join(states)))
-    return markdown_table(["file", "read as", "rules 1 to 5", "with SEND and RECV"], rows)
-
-
-def _state(violated: dict[str, int]) -> str:
-    return ", ".join(name.lower() for name in violated) or "ok"
 
 
 def _refusal_table(surveys: Sequence[ScheduleSurvey]) -> str:

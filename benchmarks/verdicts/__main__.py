@@ -1,14 +1,13 @@
 """A verdict on every generator of schedules that can be had here.
 
     python -m benchmarks.verdicts [ARCHIVE ...] [--grid reduced|page|every] [--workers N]
-        [--scheduler ADDRESS] [--keep FILE] [--only TEXT] [--write FILE] [--examples FOLDER]
+        [--scheduler ADDRESS] [--only TEXT] [--write FILE] [--examples FILE]
 
 The schedule classes of the installed torch, Megatron-LM's orders (written from their definition),
 our families, and of a wheel or source archive of DeepSpeed its instruction schedules: each at every
-size of the grid is judged by every rule and under every semantics (``judged``). ``--keep`` appends
-each verdict to a file and takes those there as done, so that a sweep which was interrupted goes on;
-``--scheduler`` gives the work to the workers of a ``dask.distributed`` scheduler, which must have
-the archives at the same paths.
+size of the grid is judged by every rule and under every semantics (``judged``). ``--scheduler``
+gives the work to the workers of a ``dask.distributed`` scheduler, which must have the archives at
+the same paths.
 """
 
 from __future__ import annotations
@@ -22,7 +21,7 @@ from rich.console import Console
 from rich.progress import Progress, TextColumn
 
 from benchmarks.verdicts.judged import Judged
-from benchmarks.verdicts.pages import EXAMPLES, ROWS, Sweep, examples_page, page, rows
+from benchmarks.verdicts.pages import Sweep, examples_page, page
 from benchmarks.verdicts.smallest import smallest
 from benchmarks.verdicts.sweep import sweep, wanted
 from bubbleproof.formats.files import write_text
@@ -34,12 +33,9 @@ def main(
     grid: Annotated[str, typer.Option(help="reduced, page or every.")] = "reduced",
     workers: int | None = None,
     scheduler: Annotated[str | None, typer.Option(help="Address of a Dask scheduler.")] = None,
-    keep: Annotated[Path | None, typer.Option(help="Append to this file, go on from it.")] = None,
     only: Annotated[str, typer.Option(help="Generators whose source and name hold this.")] = "",
     write: Annotated[Path | None, typer.Option(help="Write the page here.")] = None,
-    examples: Annotated[
-        Path | None, typer.Option(help="Write counterexamples and all rows to this folder.")
-    ] = None,
+    examples: Annotated[Path | None, typer.Option(help="Write counterexamples here.")] = None,
 ) -> None:
     """Sweep, and write or print the page; see the module's text."""
     given = tuple(archives or ())
@@ -49,11 +45,11 @@ def main(
     with open_executor(workers, address=scheduler) as executor, bar as progress:
         task = progress.add_task("judging", total=len(items), what="")
 
-        def advance(count: int, last: Judged | None) -> None:
-            what = "" if last is None else f"{last.source} {last.name} p={last.p} m={last.m}"
-            progress.update(task, advance=count, what=what)
+        def advance(last: Judged) -> None:
+            what = f"{last.source} {last.name} p={last.p} m={last.m}"
+            progress.update(task, advance=1, what=what)
 
-        found = sweep(items, executor, keep, advance)
+        found = sweep(items, executor, advance)
     names = [path.name for path in given]
     words = [*names, f"--grid {grid}", *([f"--only '{only}'"] if only else [])]
     words.append("--write docs/measured/verdicts.md")
@@ -64,8 +60,7 @@ def main(
         command=f"python -m benchmarks.verdicts {' '.join(words)}",
     )
     if examples is not None:
-        write_text(examples / EXAMPLES, examples_page(made))
-        write_text(examples / ROWS, rows(found))
+        write_text(examples, examples_page(made))
     if write is None:
         sys.stdout.write(page(made))
     else:

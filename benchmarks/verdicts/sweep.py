@@ -1,31 +1,22 @@
-"""All verdicts by many workers; what has been decided is kept, so that a sweep may be interrupted.
-
-A kept file has a line of JSON for each generator and size, after a first line that says of which
-version of the package and of which durations they are; lines of another are not taken.
-"""
+"""All verdicts by many workers."""
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Executor
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from benchmarks.verdicts.generated import Generator
 from benchmarks.verdicts.generator_list import generators
-from benchmarks.verdicts.judged import Judged, Placed, judge
-from bubbleproof.formats.files import write_text
+from benchmarks.verdicts.judged import Judged, judge
 from bubbleproof.parallel import run_all
-from bubbleproof.version import package_version
 
 RANKS = (2, 3, 4, 6, 8, 12, 16)
 MOST_RANKS, MOST_MICROBATCHES = 16, 64
 MOST_CELLS = 256  # of a schedule on the page
 FEW = 4  # microbatches and ranks of the reduced grid
-HEAD = json.dumps({"verdicts of": package_version()})
-Advance = Callable[[int, Judged | None], None]
+Advance = Callable[[Judged], None]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -78,56 +69,15 @@ def decided(item: Wanted) -> Judged:
     return judge(found, item.p, item.m)
 
 
-def sweep(
-    items: Sequence[Wanted], executor: Executor | None, keep: Path | None, advance: Advance
-) -> list[Judged]:
-    """The verdict on each item, in their order. Ctrl-C is raised after what was decided is kept.
-
-    ``advance`` hears how many of the items are done with, and the last of them.
-    """
-    known = kept(keep)
-    todo = [item for item in items if item.key not in known]
-    advance(len(items) - len(todo), None)
-    todo.sort(key=lambda item: item.p * item.m)  # what is small, and wrong at the smallest, first
+def sweep(items: Sequence[Wanted], executor: Executor | None, advance: Advance) -> list[Judged]:
+    """The verdict on each item, in their order; ``advance`` hears each as it is decided."""
+    known: dict[tuple[str, str, int, int], Judged] = {}
+    # what is small, and wrong at the smallest, first
+    todo = sorted(items, key=lambda item: item.p * item.m)
 
     def hear(_index: int, found: Judged) -> None:
         known[found.source, found.name, found.p, found.m] = found
-        if keep is not None:
-            append(keep, found)
-        advance(1, found)
+        advance(found)
 
     run_all(executor, decided, todo, on_done=hear)
     return [known[item.key] for item in items]
-
-
-def kept(path: Path | None) -> dict[tuple[str, str, int, int], Judged]:
-    """What a kept file has. Raises ``ValueError`` for a file of another version, or no such file's.
-
-    A last line that was cut short is taken out of the file.
-    """
-    if path is None or not path.exists():
-        return {}
-    first, *lines = path.read_text(encoding="utf-8").split("\n")
-    if first != HEAD:
-        raise ValueError(f"{path} has no verdicts of this version; take another file")
-    if lines[-1]:  # cut short
-        write_text(path, "\n".join([first, *lines[:-1], ""]))
-    found = {}
-    for line in lines[:-1]:
-        each = judged_of(json.loads(line))
-        found[each.source, each.name, each.p, each.m] = each
-    return found
-
-
-def judged_of(told: dict[str, Any]) -> Judged:
-    """The verdict of a line."""
-    placed = tuple(Placed(**each) for each in told["placed"])
-    return Judged(**told | {"placed": placed, "broken": tuple(told["broken"])})
-
-
-def append(path: Path, found: Judged) -> None:
-    """One line more, of a file that ``kept`` has read."""
-    if not path.exists():
-        write_text(path, f"{HEAD}\n")
-    with path.open("a", encoding="utf-8") as stream:
-        stream.write(json.dumps(asdict(found)) + "\n")

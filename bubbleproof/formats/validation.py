@@ -34,7 +34,6 @@ from bubbleproof.theory.near_names import nearest_name
 Whole = Annotated[int, Field(ge=-LARGEST, le=LARGEST)]
 Count = Annotated[int, Field(ge=1, le=LARGEST)]
 Natural = Annotated[int, Field(ge=0, le=LARGEST)]
-NaturalRows = list[list[Natural]]
 RankPair = Annotated[tuple[Natural, Natural], Field(strict=False)]
 
 Json = dict[str, object]  # an object of a file, by key

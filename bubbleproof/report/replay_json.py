@@ -53,13 +53,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from bubbleproof.facts import tree
-from bubbleproof.formats.action_text import action_texts, parse_action
-from bubbleproof.formats.errors import UnusableInput, about, quoted
-from bubbleproof.formats.files import MEBIBYTE, FilePath, write_text
-from bubbleproof.formats.json_text import read_json, render_json
-from bubbleproof.formats.layouts.replay_layout import ReplayLayout, WorkLayout
+from bubbleproof.formats.action_text import action_texts
+from bubbleproof.formats.files import FilePath, write_text
+from bubbleproof.formats.json_text import render_json
+from bubbleproof.formats.layouts.replay_layout import ReplayLayout
 from bubbleproof.formats.perfetto import NANOSECONDS, TraceEvent, bar, count, process, thread, trace
-from bubbleproof.formats.validation import validate, where
 from bubbleproof.reference_exec.evidence.machine_versions import ReplayMachine
 from bubbleproof.reference_exec.evidence.replay_record import not_checked
 from bubbleproof.reference_exec.evidence.replay_report import ReplayReport
@@ -71,7 +69,6 @@ from bubbleproof.theory.model.schedule import Schedule
 
 FORMAT = "bubbleproof/replay"
 VERSION = 1
-SIZE_LIMIT = 256 * MEBIBYTE
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -117,44 +114,6 @@ def write_replay(path: FilePath, content: ReplayLayout) -> None:
     """
     tables = {*content.trace, *content.predicted.orders}
     write_text(path, render_json(content.model_dump(mode="json"), table_keys=frozenset(tables)))
-
-
-def read_replay(path: FilePath) -> ReplayLayout:
-    """Read a replay.
-
-    Raises ``UnusableInput`` naming the key, what was expected and what was found; also where its
-    parts contradict each other: a verdict its failures, a trace the clock or its peaks.
-    """
-    with about(path):
-        content = validate(ReplayLayout, read_json(path, FORMAT, limit=SIZE_LIMIT))
-        _refuse_contradictions(content)
-    return content
-
-
-def _refuse_contradictions(content: ReplayLayout) -> None:
-    if content.ok == bool(content.failures):
-        expected = "no failures" if content.ok else "a failure"
-        raise UnusableInput("failures", expected, quoted(content.failures))
-    if content.ok and content.work is not None:
-        _refuse_other_work(content.work)
-    for number, (rank, rows) in enumerate(content.trace.items()):
-        for row, (text, begin, waited, end, *_) in enumerate(rows):
-            place = where(["trace", rank, row])
-            parse_action(place, text)
-            if end < begin + waited:
-                raise UnusableInput(place, f"an end of {begin + waited} or more", str(end))
-        held = max((count for _, _, _, _, counts, _ in rows for count in counts), default=0)
-        peaks = content.peaks.measured
-        if number < len(peaks) and held > peaks[number]:
-            place = where(["peaks", "measured", number])
-            raise UnusableInput(place, f"{held} bytes or more", str(peaks[number]))
-
-
-def _refuse_other_work(work: WorkLayout) -> None:
-    for number, (found, expected) in enumerate(zip(work.measured, work.predicted, strict=False)):
-        if found != expected:
-            place = where(["work", "measured", number])
-            raise UnusableInput(place, f"{expected}, as predicted", str(found))
 
 
 def _trace(trace: RankTrace) -> list[tuple[object, ...]]:

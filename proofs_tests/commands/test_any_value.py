@@ -18,7 +18,7 @@ import pytest
 from bubbleproof.commands.last_resort import status_of_call
 from bubbleproof.commands.options.shared_options import VerifyRequest
 from bubbleproof.commands.verify import run_verify_any
-from bubbleproof.formats import ScheduleFile, UnusableInput, write_certificate, write_schedule
+from bubbleproof.formats import ScheduleFile, write_certificate, write_schedule
 from bubbleproof.formats.clusters.cluster_toml import cluster_file_of_text
 from bubbleproof.formats.clusters.deployed_content import deployments
 from bubbleproof.formats.clusters.deployed_space import all_counted
@@ -26,7 +26,6 @@ from bubbleproof.formats.plans.bundle_json import write_bundle, write_deployment
 from bubbleproof.formats.plans.cases_json import write_proof
 from bubbleproof.formats.plans.plan_json import PlanFile, write_plan
 from bubbleproof.formats.problem_toml import problem_file_of_text
-from bubbleproof.report.replay_json import read_replay
 from bubbleproof.testing.strategies import random_program
 from bubbleproof.theory.model.actions import Action
 from bubbleproof.theory.pipelines.activation_offload import ActivationOffload
@@ -59,7 +58,6 @@ from proofs_tests.commands.any_value import changes
 from proofs_tests.commands.conftest import Run
 from proofs_tests.commands.small_cluster import SMALL
 from proofs_tests.formats.test_certificate_json import LEMMAS, PROBLEM, STEPS
-from proofs_tests.report.test_replay_json import written as written_replay
 from proofs_tests.sized import sampled, sized
 
 STRIDE = sized(9, full=1)
@@ -268,19 +266,6 @@ def test_any_value_at_any_place_is_judged_or_refused(
         assert told.err.count("\n") == (status == 2), (what, told.err)
         assert len(told.err) < 700, what
     assert 2 in statuses
-
-
-@pytest.mark.sweep
-def test_any_value_at_any_place_of_a_replay_is_read_or_refused(tmp_path: Path) -> None:
-    path, refusals = tmp_path / "replay.json", list[str]()
-    for _, content in changes(written_replay(path), stride=STRIDE):
-        path.write_text(json.dumps(content))
-        try:
-            read_replay(path)
-        except UnusableInput as error:
-            refusals.append(str(error))
-    assert len(refusals) > 50
-    assert not [line for line in refusals if "\n" in line]
 
 
 # Files that ended in a traceback: a kind and a version that are no text and no number.

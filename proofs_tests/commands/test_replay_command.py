@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from bubbleproof.report.replay_json import read_replay
 from proofs_tests.commands.conftest import Run
+from proofs_tests.report.replay_content import replay_in
 
 pytestmark = pytest.mark.torch
 
@@ -39,7 +39,7 @@ def test_replay_tells_what_was_computed(command: Run, tmp_path: Path) -> None:
     told = json.loads(answer.out)
     # two microbatches, F and B of two GEMMs of 2 x 8 x 8 x 32: 6 GEMMs each
     assert told["measured_flops"] == told["predicted_flops"] == [2 * 6 * 4096] * 2
-    found = read_replay(tmp_path / "x.json")
+    found = replay_in(tmp_path / "x.json")
     assert found.work is not None
     assert found.work.measured == [2 * 6 * 4096] * 2
     assert found.work.not_counted == told["not_counted_work"] != []
@@ -69,14 +69,14 @@ def test_replay_without_counting_work_says_so(command: Run, tmp_path: Path) -> N
     assert "work at each action" in answer.out
     assert "not asked" in answer.out
     assert "Not counted as work" not in answer.out
-    assert read_replay(tmp_path / "x.json").work is None
+    assert replay_in(tmp_path / "x.json").work is None
 
 
 def test_replay_leaves_a_file_a_page_and_a_trace(command: Run, tmp_path: Path) -> None:
     targets = [tmp_path / f"x.{ending}" for ending in ("json", "html", "perfetto.json")]
     outputs = [word for target in targets for word in ("-o", target)]
     assert command("replay", "zb-h1", "p=2", "m=3", *outputs).status == 0
-    found = read_replay(targets[0])
+    found = replay_in(targets[0])
     assert found.ok
     assert found.machine.versions.keys() >= {"python", "torch", "bubbleproof"}
     # zb-h1: F, I and W of 3 microbatches on each of 2 ranks

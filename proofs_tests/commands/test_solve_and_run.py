@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 
 from bubbleproof.formats.clusters.cluster_toml import is_cluster_file
-from bubbleproof.report.replay_json import read_replay
 from bubbleproof.solvers import ENGINES, OBJECTIVES
 from proofs_tests.commands.conftest import Run
 from proofs_tests.patience import PATIENCE
+from proofs_tests.report.replay_content import replay_in
 from proofs_tests.sized import sized
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
@@ -95,7 +95,7 @@ def test_the_whole_way_on_virtual(command: Run, tmp_path: Path) -> None:
         assert (tmp_path / "out" / name).stat().st_size > 0
     page = (tmp_path / "out" / "report.html").read_text()
     assert "gpipe" in page
-    assert read_replay(tmp_path / "out" / "replay.json").ok
+    assert replay_in(tmp_path / "out" / "replay.json").ok
     assert "as it ran" in (tmp_path / "out" / "replay.html").read_text()
     assert "is busy or unavoidably waiting for 15 ticks; certificate checked" in page
     assert "replay: gradients (virtual, 2 ranks, mlp float64)" in answer.out

@@ -11,7 +11,7 @@ of s that is p or more.
 Source: Li et al., "SlimPipe: Memory-Thrifty and Efficient Pipeline Parallelism for Long-Context LLM
 Training" (SC 2025, arXiv:2504.14519). The order is that of its code, ``pipelining_with_slicing``
 and ``pipelining_with_interleaved_slicing`` of Kuaishou's Megatron (``schedules.py`` as
-Cuiym715/Megatron-LM keeps it at 0fa7681). Left out: its exchange of attention between ranks, by
+Cuiym715/Megatron-LM keeps it at 0381aef). Left out: its exchange of attention between ranks, by
 which the slices of a sample take equal ticks, and its vocabulary over all ranks.
 Legal range: any p, m, s at v = 1; at v >= 2 s is p or more. (The code also refuses fewer passes
 behind the first sample than 2(p-1); here the warm-up is then all forwards.)

@@ -75,7 +75,6 @@ OF_COSTS = (
     "framework",
 )  # keys of [plan] that no problem file has there
 OPEN_SOFTWARE = "megatron-core-overlapped"  # of a cluster that tells none, where all is open
-LISTED_SOFTWARE = "megatron-core"  # where the file lists what is tried
 MOST_SHARES = 64  # so many microseconds are little of what a layer takes
 
 
