@@ -91,6 +91,13 @@ def test_a_guide_has_none_of_our_words(page: Path) -> None:
     assert ours(_FENCED.sub("", page.read_text("utf-8"))) == []
 
 
+def test_no_page_has_the_marks_of_a_merge() -> None:
+    marked = re.compile(r"^(<{7} |>{7} |={7}$)", re.MULTILINE)
+    pages = (*GUIDES, *sorted((ROOT / "docs").rglob("*.md")), ROOT / "CHANGELOG.md")
+    assert [page.name for page in pages if marked.search(page.read_text("utf-8"))] == []
+    assert marked.search("a\n<<<<<<< HEAD\nb")
+
+
 def test_no_help_of_a_command_has_one() -> None:
     assert {name: found for name, text in command_pages().items() if (found := ours(text))} == {}
 
