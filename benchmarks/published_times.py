@@ -160,7 +160,8 @@ BESIDE = """
 Three more rest on rows that are judged nowhere here (`left_out` in `published_rows.csv` says so):
 0.7 of the attention's rate for llm-foundry's kernel (6 rows: 7B on A100-80GB), 0.72 of the 16-bit
 rate for GB300 (4 rows: Megatron-Bridge 25.11), and 0.08 of `collective` from card to card in a ring
-of shards (31 rows: llm-foundry on 2 to 16 nodes of A100-40GB).
+of shards (8 rows: llm-foundry's 125M and 7B on 2 to 16 nodes of A100-40GB; all 31 rows there give
+0.084, other parts of them 0.03 to 0.14).
 """
 
 

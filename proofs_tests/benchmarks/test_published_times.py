@@ -88,9 +88,9 @@ def resting(what: str) -> list[JobRow]:
 
 def test_what_three_numbers_rest_on_tells_them() -> None:
     """The best factor on llm-foundry's attention is 1 for six rows; what GB300 reaches has no bias
-    in four; a ring's step is the least squares of 31 rows, factor and fixed time free."""
+    in four; a ring's step is the least squares of eight rows, factor and fixed time free."""
     six, four, ring = (resting(what) for what in ("attention", "GB300", "ring of shards"))
-    assert [len(each) for each in (six, four, ring)] == [6, 4, 31]
+    assert [len(each) for each in (six, four, ring)] == [6, 4, 8]
     h100 = uncalibrated(card("h100"))
     fit = Fit(six, h100, ("attention",), np.ones((1, 6)))
     fit.precision = np.zeros(1)
@@ -102,8 +102,8 @@ def test_what_three_numbers_rest_on_tells_them() -> None:
     many = np.array([3 * r.microbatches * r.model.layers * (r.gpus - 1) * step for r in ring])
     whole = np.array([time for _, time in timed(ring, h100)])
     measured = np.array([row.measured_ms for row in ring])
-    terms = np.stack([whole - fixed - HOP * many, np.full(31, fixed), many]) / measured
-    weights = np.ones(31)
+    terms = np.stack([whole - fixed - HOP * many, np.full(8, fixed), many]) / measured
+    weights = np.ones(8)
     for _ in range(20):  # Cauchy's, as in calibration
         found = np.linalg.lstsq((terms * weights).T, weights, rcond=None)[0]
         weights = (1 + ((found @ terms - 1) / SPREAD_OF_ROWS) ** 2) ** -0.5

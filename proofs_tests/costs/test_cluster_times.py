@@ -93,8 +93,8 @@ def test_estimate_and_plan_tell_the_same_iteration_of_a_deployment(
 
 def test_zero_3_waits_for_weights_and_zero_2_for_gradients() -> None:
     """Four replicas on two nodes of two: 3/4 of the layer's bytes over a node's network, and three
-    steps of a ring, 0.08 of a collective's own time each. A weight is gathered in 2 bytes, a gradient reduced in 4. With a
-    doubling of nodes all takes ``straggler`` longer."""
+    steps of a ring, 0.08 of a collective's own time each. A weight is gathered in 2 bytes, a
+    gradient reduced in 4. With a doubling of nodes all takes ``straggler`` longer."""
     rate, own = CARDS.constants["network_gradient"] * 1e6, RING
     weights, gradients = (SLOW * (own + 3 / 4 * DENSE * size / rate) for size in (2, 4))
     plain, two, three = (layer_of(ONE.with_changes(zero=zero)) for zero in (1, 2, 3))

@@ -8,8 +8,8 @@ inside a node at ``gradient``, else over the network, which the rings of a node 
 
 FSDP copies what it gathers or reduces within a card's memory (``Software.copied``) in each
 microbatch. Its collectives go from card to card, ``HOP`` of ``collective`` for each: hidden or not,
-the next layer waits for that. It was told by the growth from 2 to 16 nodes of llm-foundry's rows on
-A100, factor and fixed time left free: 3.0 us, where NCCL counts 2.2 to 4.7 in nodes of eight
+the next layer waits for that. It was told by eight of llm-foundry's rows on 2 to 16 nodes of A100,
+factor and fixed time left free: 3.0 us, where NCCL counts 2.2 to 4.7 in nodes of eight
 (``hwLat`` of its src/graph/tuning.cc; 1.9 to 3.4 by NVLink, 4 to 14 between nodes).
 
 What of these runs beside computation is not waited for (``kernels.left``): ``exposed_shard`` of
