@@ -57,11 +57,12 @@ class RankBank:
     later one. What a task takes and gives back itself needs room while it runs and is not lacked.
     """
 
-    __slots__ = ("first", "held", "lacking", "last", "load")
+    __slots__ = ("first", "held", "lacking", "last", "load", "most")
 
     def __init__(self, lacking: Iterable[int]) -> None:
         self.lacking = list(lacking)
         self.held = [0] * len(self.lacking)
+        self.most = max(self.lacking, default=0)  # that any lacks
         self.load = 0  # the sum of what is held
         self.first = 0  # those before it are complete
         self.last = 0  # those behind it have not begun
@@ -121,7 +122,7 @@ class RankBank:
         lacking[microbatch] -= settled
         end = 1 + max(self.last, microbatch)  # those behind hold nothing
         line = zip(lacking[first:end], held[first:end], strict=True)
-        found = is_safe(line, limit - self.load - units, limit)
+        found = is_safe(line, limit - self.load - units, self.most)
         held[microbatch] -= units
         lacking[microbatch] += settled
         return found
