@@ -10,7 +10,7 @@ that ``list_places`` proves say that
 
 With d = p-1-r and w = (v-1)p + 1, rank r warms up with w + 2d forwards (all N where m = p leaves
 fewer) and then runs B(n) and F(w+2d+n) in turn. The left-shifted starts depend on which of tF and
-tB is larger (``interleaved_starts``), but the makespan needs only *some* starts that keep these
+tB is larger, but the makespan needs only *some* starts that keep these
 orders and waits: left-shifting does not end later, and no schedule ends earlier than (N+p-1)P
 (theorem ``makespan-bound``). These starts are, with X = p*v*tF and c = N - w - 2d, the number of
 forwards after the warm-up,
