@@ -10,7 +10,7 @@ that ``list_places`` proves say that
 
 With d = p-1-r and w = (v-1)p + 1, rank r warms up with w + 2d forwards (all N where m = p leaves
 fewer) and then runs B(n) and F(w+2d+n) in turn. The left-shifted starts depend on which of tF and
-tB is larger (``interleaved_starts``), but the makespan needs only *some* starts that keep these
+tB is larger, but the makespan needs only *some* starts that keep these
 orders and waits: left-shifting does not end later, and no schedule ends earlier than (N+p-1)P
 (theorem ``makespan-bound``). These starts are, with X = p*v*tF and c = N - w - 2d, the number of
 forwards after the warm-up,
@@ -106,13 +106,12 @@ def between_chunks(
     earlier: Term,
     premises: tuple[LogicFormula, ...],
     *,
-    of_forwards: tuple[LogicFormula, ...] = (),
     what: str = "one chunk",
 ) -> list[ObligationPart]:
     """The waits of the outer ranks for the other chunk's task, at place ``earlier`` of X's list."""
     f, b, zero, last = form.forward, form.backward, 0 * R, P - 1
     return [
-        (f"F of rank 0 after F of the last rank, {what} before", (*premises, *of_forwards),
+        (f"F of rank 0 after F of the last rank, {what} before", premises,
          f(zero, X) >= f(last, earlier) + TF),
         (f"B of the last rank after B of rank 0, {what} after", premises,
          b(last, X) >= b(zero, earlier) + TB),
@@ -127,13 +126,11 @@ def on_last_stage(
     return [(name, premises, form.backward(last, X) >= form.forward(last, own) + TF)]
 
 
-def dependencies(
-    form: InterleavedForm, of_forwards: tuple[LogicFormula, ...] = ()
-) -> list[ObligationPart]:
-    """All waits; forwards may wait for the chunk before at fewer places."""
+def dependencies(form: InterleavedForm) -> list[ObligationPart]:
+    """All waits."""
     return [
         *on_neighbours(form),
-        *between_chunks(form, X - P, (*AT_X, X >= P), of_forwards=of_forwards),
+        *between_chunks(form, X - P, (*AT_X, X >= P)),
         *on_last_stage(form, X + Q, (*AT_X, X + Q <= N - 1)),
     ]
 
@@ -185,9 +182,6 @@ def theorem(form: InterleavedForm | None = None, places: Places | None = None) -
             "Q = (v-1)p, N = m*v, tF tB ticks of a chunk (real), P = tF + tB"
             f"{SYMBOLS}, the a-th of groups"
         ),
-        argument=(
-            f"{ARGUMENT}. The starts are not the left-shifted ones; theorem interleaved-starts has "
-            "those where tB >= tF"
-        ),
+        argument=f"{ARGUMENT}. The starts are not the left-shifted ones",
         obligations=(*obligations_of(parts, SHAPE), *of_groups(places or Places())),
     )

@@ -53,17 +53,10 @@ def chooses_deployments(paper: str) -> bool:
     return paper in PREDICTED
 
 
-def deployment_of(
-    paper: str, counts: Sequence[AnyCount], space_of: PaperSpaceOf, cluster: Cluster
-) -> PaperDeployment | None:
-    """The deployment of the least count, among equals the first; None where nothing fits."""
-    return next(iter(in_order(paper, counts, space_of, cluster)), None)
-
-
 def in_order(
     paper: str, counts: Sequence[AnyCount], space_of: PaperSpaceOf, cluster: Cluster
 ) -> list[PaperDeployment]:
-    """The deployments that fit on paper, the least count first."""
+    """The deployments that fit on paper, the least count first, equal ones as they are given."""
     found = _predictions(paper, counts, space_of, cluster)
     return sorted(found, key=lambda one: one.predicted)
 

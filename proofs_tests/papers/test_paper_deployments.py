@@ -20,7 +20,7 @@ from bubbleproof.formats.clusters.deployed_space import deployed_space
 from bubbleproof.papers.planning.paper_deployments import (
     PaperDeployment,
     chooses_deployments,
-    deployment_of,
+    in_order,
 )
 from bubbleproof.papers.planning.planner_list import paper_choice
 from proofs_tests.planners.small_models import small_file
@@ -55,7 +55,8 @@ def counts_of(file: ClusterFile) -> list[CombinationCosts]:
 
 def chosen(paper: str, file: ClusterFile) -> PaperDeployment | None:
     cluster = file.training.cluster
-    return deployment_of(paper, counts_of(file), lambda one: deployed_space(file, one), cluster)
+    found = in_order(paper, counts_of(file), lambda one: deployed_space(file, one), cluster)
+    return next(iter(found), None)
 
 
 def by_hand(one: CombinationCosts) -> tuple[int, bool] | None:
