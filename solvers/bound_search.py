@@ -65,8 +65,8 @@ class BoundSearch(SearchState):
 
     def _accept_crossings(self) -> None:
         """The bound by what crosses behind a rank."""
-        if self.objective == "makespan":
-            known = self.provable
+        known = self.provable
+        if self.objective == "makespan" and not known.is_cyclic:
             found = first_crossings(self.problem, known.order, known.heads, known.tails)
             self._accept(found, "crossings")
 

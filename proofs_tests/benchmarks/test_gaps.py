@@ -10,10 +10,14 @@ from benchmarks.gap_run import instances, pipeline_of
 from benchmarks.gaps import cells, gap, main
 from benchmarks.markdown import CLOCK
 
+FILES = ("gap_instances.csv", "gap_growth.csv")
 
-@pytest.mark.parametrize("name", instances())
-def test_every_row_is_a_pipeline_of_its_size(name: str) -> None:
-    row = instances()[name]
+
+@pytest.mark.parametrize(
+    ("file", "name"), [(file, name) for file in FILES for name in instances(file)]
+)
+def test_every_row_is_a_pipeline_of_its_size(file: str, name: str) -> None:
+    row = instances(file)[name]
     pipeline = pipeline_of(row)
     kinds = 3 if row["split"] == "1" else 2
     tasks = int(row["p"]) * int(row["m"]) * int(row["v"]) * kinds
@@ -43,13 +47,16 @@ def test_gaps_are_parts_of_the_bound() -> None:
     assert cells(None)[0] == "given up"
 
 
-def test_a_run_writes_a_table(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("work", "said"), [([], ""), (["--work", "0.25"], " and 0.25 units of work")]
+)
+def test_a_run_writes_a_table(tmp_path: Path, work: list[str], said: str) -> None:
     page = tmp_path / "gaps.md"
-    assert main(["--only", "V p4", "--time-limit", "0.5", "--write", str(page)]) == 0
+    assert main(["--only", "V p4", "--time-limit", "0.5", *work, "--write", str(page)]) == 0
     head, machine, clock, table = page.read_text(encoding="utf-8").rsplit("\n\n", 3)
     lines = table.splitlines()
     assert head.startswith("# Gaps")
-    assert "Limit 0.5 s, 2 threads." in machine
+    assert f"Limit 0.5 s{said}, 2 threads." in machine
     assert clock == CLOCK
     assert [line.split("|")[1].strip() for line in lines] == [
         "instance",

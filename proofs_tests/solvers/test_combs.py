@@ -125,6 +125,14 @@ def test_a_tighter_memory_leaves_lanes_empty() -> None:
     assert makespan(25) < makespan(20) < makespan(16)
 
 
+def test_long_loops_take_five_microbatches_and_ranks_at_once() -> None:
+    """Five F and five B fit ten tasks; of F, I and W three each do, whatever the ranks."""
+    several = lined(chunked(num_ranks=32, num_microbatches=40, capacity=64))
+    assert (several.most_count, several.size) == (5, 5)
+    assert (lined(chunked()).most_count, lined(chunked()).size) == (4, 4)
+    assert (lined(split()).most_count, lined(split()).size) == (3, 3)
+
+
 def test_the_rate_is_that_of_the_period_or_of_the_memory() -> None:
     ample, tight = (lined(loop(capacity=room)) for room in (40, 4))
     pattern = ample.pattern(3, 20)

@@ -161,17 +161,19 @@ class Combs:
         self.found: dict[tuple[Block, int], Ints | None] = {}
 
     def schedules(self) -> Iterator[Schedule]:
-        """That of the best period for each number of microbatches, for the checker to judge."""
-        best = self.known
-        for number in (
-            1,
-            2,
-            *range(self.most_count, 2, -1),
-        ):  # more are as good as fewer, or better
+        """That of the best period for each number of microbatches, for the checker to judge.
+
+        The shortest periods come first: of many tasks a check takes as long as finding some.
+        """
+        best, patterns = self.known, list[Pattern]()
+        # With time enough more are as good as fewer, or better.
+        for number in (1, 2, *range(self.most_count, 2, -1)):
             chosen = self._best(number, best)
             if chosen is not None:
                 best, pattern = chosen
-                yield from self._told(pattern)
+                patterns.append(pattern)
+        for pattern in reversed(patterns):
+            yield from self._told(pattern)
 
     def _best(self, number: int, best: Fraction | None) -> tuple[Fraction, Pattern] | None:
         """The best pattern of so many microbatches and its rate, which is less than ``best``.
