@@ -106,12 +106,13 @@ def between_chunks(
     earlier: Term,
     premises: tuple[LogicFormula, ...],
     *,
+    of_forwards: tuple[LogicFormula, ...] = (),
     what: str = "one chunk",
 ) -> list[ObligationPart]:
     """The waits of the outer ranks for the other chunk's task, at place ``earlier`` of X's list."""
     f, b, zero, last = form.forward, form.backward, 0 * R, P - 1
     return [
-        (f"F of rank 0 after F of the last rank, {what} before", premises,
+        (f"F of rank 0 after F of the last rank, {what} before", (*premises, *of_forwards),
          f(zero, X) >= f(last, earlier) + TF),
         (f"B of the last rank after B of rank 0, {what} after", premises,
          b(last, X) >= b(zero, earlier) + TB),
@@ -126,11 +127,13 @@ def on_last_stage(
     return [(name, premises, form.backward(last, X) >= form.forward(last, own) + TF)]
 
 
-def dependencies(form: InterleavedForm) -> list[ObligationPart]:
-    """All waits."""
+def dependencies(
+    form: InterleavedForm, of_forwards: tuple[LogicFormula, ...] = ()
+) -> list[ObligationPart]:
+    """All waits; forwards may wait for the chunk before at fewer places."""
     return [
         *on_neighbours(form),
-        *between_chunks(form, X - P, (*AT_X, X >= P)),
+        *between_chunks(form, X - P, (*AT_X, X >= P), of_forwards=of_forwards),
         *on_last_stage(form, X + Q, (*AT_X, X + Q <= N - 1)),
     ]
 
@@ -182,6 +185,9 @@ def theorem(form: InterleavedForm | None = None, places: Places | None = None) -
             "Q = (v-1)p, N = m*v, tF tB ticks of a chunk (real), P = tF + tB"
             f"{SYMBOLS}, the a-th of groups"
         ),
-        argument=f"{ARGUMENT}. The starts are not the left-shifted ones",
+        argument=(
+            f"{ARGUMENT}. The starts are not the left-shifted ones; theorem interleaved-starts has "
+            "those where tB >= tF"
+        ),
         obligations=(*obligations_of(parts, SHAPE), *of_groups(places or Places())),
     )

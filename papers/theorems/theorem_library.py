@@ -12,6 +12,7 @@ from bubbleproof.papers.field import (
     frontier,
     gpipe_theorem,
     hanayo_theorem,
+    interleaved_starts,
     interleaved_theorem,
     one_f_one_b_theorem,
     v_blocks_theorem,
@@ -21,7 +22,7 @@ from bubbleproof.papers.field import (
     zb_v_theorem,
 )
 from bubbleproof.papers.mepipe import svpp_frontier, svpp_theorem
-from bubbleproof.papers.pipemesh import pipemesh_theorem
+from bubbleproof.papers.pipemesh import pipemesh_starts, pipemesh_theorem
 from bubbleproof.papers.theorems import parametric_bounds, periodic_list
 from bubbleproof.papers.theorems.theorem import Theorem
 from bubbleproof.papers.tpipe import tpipe_theorem, trecomp_theorem
@@ -66,7 +67,9 @@ _FOR_ALL_SHAPES: dict[str, Callable[[], Theorem]] = {
     "1f1b": one_f_one_b_theorem.theorem,
     "frontier": frontier.theorem,
     "interleaved": interleaved_theorem.theorem,
+    "interleaved-starts": interleaved_starts.theorem,
     "pipemesh": pipemesh_theorem.theorem,
+    "pipemesh-starts": pipemesh_starts.theorem,
     "zb-h1": zb_h1.theorem,
     "zb-h1-durations": zb_h1_durations.theorem,
     "zb-h1-starts": zb_h1_durations.starts_theorem,

@@ -9,6 +9,7 @@ from bubbleproof.papers.field import (
     chimera_theorem,
     eight_steps_theorem,
     hanayo_theorem,
+    interleaved_starts,
     v_blocks_theorem,
     zb_h1_durations,
     zb_h2,
@@ -17,6 +18,7 @@ from bubbleproof.papers.field import (
 from bubbleproof.papers.field import eight_steps_starts as steps
 from bubbleproof.papers.field.zb_h1 import T
 from bubbleproof.papers.mepipe import svpp_frontier, svpp_theorem
+from bubbleproof.papers.pipemesh import pipemesh_starts
 from bubbleproof.papers.theorems.closed_form import PAIR, TB, TF, M, P
 from bubbleproof.papers.theorems.rank_rows import TaskRow
 from bubbleproof.papers.theorems.terms import Term, choose
@@ -194,6 +196,15 @@ def _starts() -> Iterator[Twin]:
     yield twin(
         "peak one less", replace(zb, peak=P - 1), "F(j) follows W(j-p): never more than the peak"
     )
+    mesh = TwinMaker(pipemesh_starts.theorem)
+    right, group = pipemesh_starts.FORM, pipemesh_starts.GROUP
+    sooner = replace(right, makespan=right.makespan - PAIR)
+    yield mesh("makespan one pair less", sooner, *LATE)
+    eager = interleaved_starts.starts(lambda rank: 0 * rank * TF, pipemesh_starts.LATER)
+    waits = "F of rank 0 after F of the last rank, one chunk before"
+    yield mesh("rank 0 never waits for the last rank", eager, waits)
+    few = pipemesh_starts.theorem(shortest=group >= P - 1)
+    yield make_twin("operations of p - 1 microbatches", few, waits)
 
 
 def _blocks() -> Iterator[Twin]:

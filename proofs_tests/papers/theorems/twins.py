@@ -15,6 +15,7 @@ from bubbleproof.papers.bpipe import bpipe_pairs, bpipe_theorem
 from bubbleproof.papers.field import (
     frontier,
     gpipe_theorem,
+    interleaved_starts,
     interleaved_theorem,
     one_f_one_b_theorem,
     zb_h1,
@@ -24,7 +25,7 @@ from bubbleproof.papers.pipemesh import pipemesh_theorem
 from bubbleproof.papers.theorems import list_places, parametric_bounds
 from bubbleproof.papers.theorems.closed_form import PAIR, TB, TF, ClosedForm, M, P
 from bubbleproof.papers.theorems.list_places import Places
-from bubbleproof.papers.theorems.terms import Term, choose
+from bubbleproof.papers.theorems.terms import Term, all_of, choose
 from proofs_tests.papers.theorems.periodic_twins import periodic_twins
 from proofs_tests.papers.theorems.row_twins import row_twins
 from proofs_tests.papers.theorems.twin import LATE, PEAK, Twin, TwinMaker, make_twin
@@ -49,6 +50,7 @@ def twins_for_all_sizes() -> tuple[Twin, ...]:
         *_bounds(),
         *_frontier(),
         *_interleaved(),
+        *_interleaved_starts(),
         *_pipemesh(),
         *_zb_h1(),
         *_zb_h1_durations(),
@@ -154,6 +156,33 @@ def _interleaved() -> Iterator[Twin]:
     ends = ("F list: begins at place 0", "F list: ends at place N-1")
     second = interleaved_theorem.theorem(places=_SECOND)
     yield make_twin("forwards stand one place further", second, *ends)
+
+
+def _interleaved_starts() -> Iterator[Twin]:
+    """Twins of the left-shifted starts."""
+    right, starts = interleaved_starts.FORM, interleaved_starts.starts
+    theorem = interleaved_starts.theorem
+    twin = TwinMaker(theorem)
+
+    def never(rank: Term) -> Term:
+        return 0 * rank * TF
+
+    def too_late(rank: Term) -> Term:
+        late = (P - 1 - rank) * TF - rank * TB
+        return choose(all_of(interleaved_theorem.Q >= P, late > 0), late, 0 * TF)
+
+    yield twin("makespan one pair less", replace(right, makespan=right.makespan - PAIR), *LATE)
+    yield twin("rank 0 never waits for the last rank", starts(never), _CHUNK_BEFORE)
+    tight = "F of rank 0 is tight at place (v+1)p"
+    yield twin("late by one tB more", starts(too_late), tight)
+    yield twin("late one place later", starts(onset=1), _CHUNK_BEFORE)
+    equal = theorem(assumed=interleaved_starts.WHOLE)
+    yield make_twin("tF > tB allowed", equal, "F before B in the order")
+    of_chunks = (
+        "places v groups on, as many as a group has, are of chunk 0",
+        "the place v + 1 groups on is of chunk 1",
+    )
+    yield make_twin("forwards stand one place further", theorem(places=_SECOND), *of_chunks)
 
 
 def _pipemesh() -> Iterator[Twin]:
