@@ -73,7 +73,18 @@ def own(*, reserved: Collection[str]) -> dict[str, Family]:
 
 
 def announced(*, reserved: Collection[str]) -> dict[str, Family]:
-    """The families of entry points by name; a ``ValueError`` as ``own`` has."""
+    """The families of entry points by name.
+
+    Parameters
+    ----------
+    reserved
+        The names of our own families.
+
+    Raises
+    ------
+    ValueError
+        Where one has a ``reserved`` name, or does not load.
+    """
     return _unreserved(_announced(), reserved)
 
 
