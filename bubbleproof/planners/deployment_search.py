@@ -98,7 +98,7 @@ class DeploymentSearch(PlanSearch[ClusterPlan | NoClusterPlan]):
     ) -> None:
         super().__init__(options, budget, executor)
         self.space_of, self.is_lazy, self.known = space_of, is_lazy, known or {}
-        uncounted = sum(isinstance(one, UncountedCombination) for one in counted)
+        uncounted = sum(isinstance(c, UncountedCombination) and not c.reason for c in counted)
         self.precisions = list(dict.fromkeys(one.combination.precision for one in counted))
         self.is_counted = not uncounted
         number = f"{len(counted) - uncounted:,} of {len(counted):,} deployments"
