@@ -27,6 +27,7 @@ from bubbleproof.arguments import (
 from bubbleproof.door_given import held, pair
 from bubbleproof.reference_exec.plans.run_options import ReplayOptions
 from bubbleproof.theory import families as known
+from bubbleproof.theory.families import Family
 from bubbleproof.theory.families import families as families
 
 if TYPE_CHECKING:
@@ -49,6 +50,7 @@ if TYPE_CHECKING:
 
 
 family, register = door_function(known.family), door_function(known.register)
+Family.__call__ = door_function(Family.__call__)  # type: ignore[method-assign]  # a family's too
 
 
 @overload

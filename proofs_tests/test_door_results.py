@@ -215,6 +215,8 @@ def test_all_errors_have_one_base(tmp_path: Path) -> None:
         (lambda: bp.plan(SMALL, cards=8), WrongType, TypeError),
         (lambda: bp.costs("llama-7"), WrongValue, ValueError),
         (lambda: bp.trace([]), WrongValue, ValueError),
+        (lambda: bp.family("1f1b")(p=0, m=2), WrongValue, ValueError),
+        (lambda: bp.family("interleaved")(p=4, m=8, tI=1, tB=3), WrongValue, ValueError),
     ]
     for call, kind, builtin in calls:
         with pytest.raises(bp.Error) as caught:

@@ -125,7 +125,8 @@ def validate(layout: type[Model], data: object, context: object = None) -> Model
                 data = _by_new_name(data, table, key, new)
                 return validate(layout, data, context)
             known = _keys_beside(layout, table)
-            raise unknown_key(where(table), str(key), known) from None
+            there = _elsewhere(layout, table, str(key))
+            raise unknown_key(where(table), str(key), known, there) from None
     # Of a choice such as "number or list" each alternative reports: the deepest place tells most.
     places = [_place(data, detail) for detail in details]
     deepest = max(places, key=len)
@@ -224,6 +225,16 @@ def _keys_beside(layout: type[BaseModel], place: Sequence[str | int]) -> list[st
     return list(_layout_at(layout, place).model_fields)
 
 
+def _elsewhere(layout: type[BaseModel], table: Sequence[str | int], key: str) -> str:
+    """Where a key stands that is none of a table's, or what it is called there; else nothing."""
+    within = str(table[-1]) if table else ""
+    for name in (f"{within}_{key}", key):
+        if within and name in layout.model_fields:
+            return f"{name} stands at the top"
+    tables = (name for name in layout.model_fields if key in _keys_beside(layout, [name]))
+    return next((f"[{name}] has it" for name in tables if [name] != [*table]), "")
+
+
 def _is_table(layout: type[BaseModel], place: Sequence[str | int]) -> bool:
     """Whether a layout, and nothing else, belongs at a place."""
     *before, last = place
@@ -285,10 +296,10 @@ def _expectation(detail: ErrorDetails) -> str:
     return words.format(**detail.get("ctx", {}))
 
 
-def unknown_key(where: str, key: str, known: Iterable[str]) -> UnusableInput:
-    """The error for a key that is none of ``known``, naming the nearest one."""
+def unknown_key(where: str, key: str, known: Iterable[str], elsewhere: str = "") -> UnusableInput:
+    """The error for a key that is none of ``known``, naming the nearest one, or where it stands."""
     names = list(known)
     close = nearest_name(key, names)
-    hint = f" (did you mean {close!r}?)" if close else ""
+    hint = f" (did you mean {close!r}?)" if close else f" ({elsewhere})" if elsewhere else ""
     told = f"no key {quoted(key)}{hint}; the keys are {', '.join(names[:20])}"
     return UnusableInput(where, "", "", sentence=told)

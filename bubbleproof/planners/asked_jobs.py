@@ -6,6 +6,7 @@ one plan, with a configuration of one's own and changes of the job beside it.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Mapping
 from concurrent.futures import Executor
 from dataclasses import dataclass, field, replace
@@ -29,9 +30,10 @@ from bubbleproof.planners.plan_facts import (
     stated_deployments,
 )
 from bubbleproof.planners.planned import PlanOptions, PlanSource
-from bubbleproof.planners.planning import plan_deployments
+from bubbleproof.planners.planning import SEARCHED, plan_deployments
+from bubbleproof.planners.restriction import SHARE
 from bubbleproof.planners.side_by_side import SideBySide, own_asked, side_by_side
-from bubbleproof.planners.what_ifs import PlannedJobs, changed_plans, planned_jobs
+from bubbleproof.planners.what_ifs import ChangedPlan, PlannedJobs, changed_plans, planned_jobs
 
 JobAnswer = (
     PipelinePlan | NoPipelinePlan | DeploymentPlan | NoDeploymentPlan | PlannedJobs | SideBySide
@@ -99,21 +101,30 @@ class JobAsked:
     def _planned(
         self, file: ClusterFile, options: PlanOptions
     ) -> DeploymentPlan | NoDeploymentPlan:
+        began = time.perf_counter()
         changed = [(each, changed_file(file, each, "plan: what_if")) for each in self.what_if]
         part = options.times(1 / (1 + len(changed)))
-        yours = own_asked(file, next(iter(self.yours), None))
+        yours = own_asked(file, next(iter(self.yours), None), SHARE * part.time_limit)
         own = yours if isinstance(yours, OwnRun) else None
         searched = file if own is None else own.beside(file)
         known = None if own is None else own.begins
-        found = plan_deployments(searched, part, known=known)
+        rest = part.after(time.perf_counter() - began)
+        found = plan_deployments(searched, rest, known=known)
         if own is not None and isinstance(found, ClusterPlan) and own.iteration > found.value:
             towards = found.winner.combination, found.plan.winner.candidate
-            yours = replace(own, savings=savings(file, own, *towards))
+            seconds = SEARCHED * part.time_limit - (time.perf_counter() - began)
+            yours = replace(own, savings=savings(file, own, *towards, seconds=seconds))
+        found = replace(found, seconds=time.perf_counter() - began)
         source = PlanSource(name=file.name, text=file.text)
+        what_if: tuple[ChangedPlan, ...] = ()
+        if changed:
+            left = options.after(time.perf_counter() - began).time_limit
+            rest = replace(part.times(len(changed)), time_limit=left)
+            what_if = changed_plans(changed, rest)
         return stated_deployments(
             searched,
             replace(found, source=source),
             yours=yours,
-            what_if=changed_plans(changed, part.times(len(changed))) if changed else (),
+            what_if=what_if,
             tokens=self.tokens,
         )

@@ -7,7 +7,9 @@ whole step: what the pipeline takes, and its end.
 
 from __future__ import annotations
 
+import time
 from dataclasses import dataclass, replace
+from math import inf
 
 from bubbleproof.planners.looks import FoundSchedule, SearchOutcome, without_look
 from bubbleproof.planners.outcome import (
@@ -19,6 +21,7 @@ from bubbleproof.planners.outcome import (
     unsolved_outcome,
 )
 from bubbleproof.planners.planned import CandidateResult, solved_candidate
+from bubbleproof.planners.search_budget import LateError
 from bubbleproof.theory.pipelines.shapes.cut_bounds import NEVER
 from bubbleproof.theory.pipelines.shapes.plan_space import Candidate, PlanSpace
 from bubbleproof.theory.pipelines.shapes.shaping import NotLegalError, ShapedPipeline, shaped
@@ -143,7 +146,7 @@ class CandidateStanding:
 
 
 def legal_candidates(
-    space: PlanSpace, step_end: int = 0
+    space: PlanSpace, step_end: int = 0, until: float = inf
 ) -> tuple[list[CandidateStanding], dict[Candidate, NotLegalError]]:
     """Those of a space with their quick bounds, and why others are not legal.
 
@@ -151,9 +154,21 @@ def legal_candidates(
     ----------
     step_end
         Ticks that the step takes after the pipeline has ended.
+    until
+        A moment of ``time.perf_counter``.
+
+    Raises
+    ------
+    LateError
+        Where it is past before all have their bounds.
     """
     legal, reasons = _shaped(space)
-    return [CandidateStanding.bounded(one, found, step_end) for one, found in legal], reasons
+    standings = []
+    for one, found in legal:
+        if time.perf_counter() > until:
+            raise LateError
+        standings.append(CandidateStanding.bounded(one, found, step_end))
+    return standings, reasons
 
 
 def legal_pipelines(

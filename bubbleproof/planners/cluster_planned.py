@@ -61,11 +61,11 @@ class SolvedDeployment(DeploymentRow):
 
 def row_without_numbers(one: ForbiddenCombination | UncountedCombination) -> DeploymentRow:
     """That of a combination that a number forbids, or that was not counted."""
-    is_forbidden = isinstance(one, ForbiddenCombination)
+    status = Outcome.INFEASIBLE if one.reason else Outcome.UNKNOWN
     return DeploymentRow(
         combination=one.combination,
-        status=Outcome.NOT_LEGAL if is_forbidden else Outcome.UNKNOWN,
-        reason=one.reason if isinstance(one, ForbiddenCombination) else NOT_COUNTED,
+        status=Outcome.NOT_LEGAL if isinstance(one, ForbiddenCombination) else status,
+        reason=one.reason or NOT_COUNTED,
         bound=0,
         on_card=0,
     )

@@ -10,9 +10,11 @@ from math import inf
 import numpy as np
 
 from bubbleproof.costs.combinations import AnyCount, Combination, CombinationCosts
+from bubbleproof.costs.state import stage_weights, state_bytes
 from bubbleproof.formats.clusters.cluster_toml import ClusterFile
 from bubbleproof.formats.clusters.deployed_space import all_listed
 from bubbleproof.planners.planned import Told
+from bubbleproof.report.amounts import Scale
 
 COUNTED = 0.3  # of the time, at most, until all deployments have their numbers
 LONGER = 3
@@ -24,9 +26,13 @@ SILENCE = 1.0  # seconds until the best estimate is told again
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UncountedCombination:
-    """A combination whose numbers were not computed: there was no time."""
+    """A combination whose numbers were not computed: there was no time.
+
+    The ``reason`` tells where even so it is known that it does not fit.
+    """
 
     combination: Combination
+    reason: str = ""
 
 
 AnyListed = AnyCount | UncountedCombination
@@ -71,8 +77,32 @@ def counted_within(
         if tell is not None and (now := time.perf_counter()) - told > SILENCE:
             told = now
             tell(_line(best, len(found), len(listed), now - began))
-    every = enumerate(listed)
-    return [found.get(n) or UncountedCombination(combination=one) for n, one in every]
+    every, why = enumerate(listed), _state_alone(file) if len(found) < len(listed) else ""
+    return [found.get(n) or UncountedCombination(combination=one, reason=why) for n, one in every]
+
+
+def _state_alone(file: ClusterFile) -> str:
+    """Why no deployment fits whose state is shared by all cards, each part on one; else nothing.
+
+    Every weight, its gradient and its optimizer state are on some card: of all of them one card
+    holds the mean at least.
+    """
+    job, kinds = file.training, set(file.lists.precision)
+    kinds |= set() if file.own is None else {file.own.combination.precision}
+    alone = dict.fromkeys(("tensor", "pipeline", "data", "context", "expert"), 1)
+    alone |= {"expert_tensor": 0, "shard": 0, "zero": 0}
+    usual, every = job.deployment.with_changes(**alone), {"is_first": True, "is_last": True}
+    whole = [usual.with_changes(precision=kind or usual.precision) for kind in kinds]
+    weights = stage_weights(job.model, usual, layers=job.model.layers, **every)
+    least = min(state_bytes(weights, one) for one in whole)
+    needed, memory = -(-least // job.cluster.cards) + job.cluster.reserve, job.cluster.memory
+    if needed <= memory:
+        return ""
+    least_card, card = (Scale.of("bytes", memory).amount(each) for each in (needed, memory))
+    return (
+        f"does not fit: the state of the model is {least_card} on each of {job.cluster.cards:,} "
+        f"cards where it is there once, and a card has {card}"
+    )
 
 
 def _place(one: CombinationCosts) -> tuple[bool, int]:

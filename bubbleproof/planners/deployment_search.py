@@ -35,9 +35,11 @@ would take most of what is left.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Executor
 from dataclasses import replace
+from math import inf
 
 from bubbleproof.costs.cluster_layers import ClusterLayers
 from bubbleproof.costs.combinations import Combination, CombinationCosts
@@ -68,7 +70,7 @@ from bubbleproof.theory.pipelines.shapes.space_scope import cut_words
 LOOKS_SHARE = 0.5  # of the time, at most, for the first looks
 OTHERS_SHARE = 0.5  # of what is left then, for those that are not the best
 LEAST_SECONDS = 1.0  # for any search
-LOADED = 4.0  # times as long, at most, the last check takes on a machine that others use
+LOADED = 4.0  # times as long, at most, the last check takes for the pace of the looks
 BOUNDS_SHARE = 0.25  # of the seconds, at most, until all that may be the best are bounded
 ONE_SHARE = 0.1  # of the seconds left, at most, for one look as long as nothing is found
 ROOM_SHARE = 0.15  # of the seconds until those of most room are looked at, if nothing is found
@@ -98,7 +100,7 @@ class DeploymentSearch(PlanSearch[ClusterPlan | NoClusterPlan]):
     ) -> None:
         super().__init__(options, budget, executor)
         self.space_of, self.is_lazy, self.known = space_of, is_lazy, known or {}
-        uncounted = sum(isinstance(one, UncountedCombination) for one in counted)
+        uncounted = sum(isinstance(one, UncountedCombination) and not one.reason for one in counted)
         self.precisions = list(dict.fromkeys(one.combination.precision for one in counted))
         self.is_counted = not uncounted
         number = f"{len(counted) - uncounted:,} of {len(counted):,} deployments"
@@ -139,7 +141,8 @@ class DeploymentSearch(PlanSearch[ClusterPlan | NoClusterPlan]):
         best = self.best
         if best is None or best.best is None or self.options.work is not None:
             return 0.0
-        return preparation(best.best.found.pipeline) * min(self.budget.pace.factor, LOADED)
+        pace = self.budget.pace
+        return preparation(best.best.found.pipeline) * max(pace.load, min(pace.factor, LOADED))
 
     @property
     def open_ones(self) -> list[DeploymentStanding]:
@@ -153,20 +156,26 @@ class DeploymentSearch(PlanSearch[ClusterPlan | NoClusterPlan]):
     def _begin(self) -> None:
         for one in self.open_ones:
             if not self.is_lazy:
-                self._open(one)
+                self._open(one, self._latest)
                 continue
             one.floor = floor_of(one.counted)
             one.rule_out()
         for one in self.open_ones:
             if (known := self.known.get(one.counted.combination)) is not None:
                 if not one.is_opened:
-                    self._open(one)
+                    self._open(one, inf)
                 one.begin_with(known)
+        self.budget.measure_load()
 
-    def _open(self, one: DeploymentStanding) -> None:
-        """Make its candidates, each with its bound."""
+    def _open(self, one: DeploymentStanding, until: float) -> None:
+        """Make its candidates, each with its bound, until a moment of the clock."""
         if (space := self._space(one)) is not None:
-            one.open(space)
+            one.open(space, until)
+
+    @property
+    def _latest(self) -> float:
+        """The moment at which the best one's schedule has to be judged."""
+        return self.budget.deadline - self.reserved
 
     def _space(self, one: DeploymentStanding) -> PlanSpace | None:
         """The shapes to try of it; None where there are none, and it is refused."""
@@ -200,8 +209,8 @@ class DeploymentSearch(PlanSearch[ClusterPlan | NoClusterPlan]):
                 self._bound(most)
                 is_bounded = True
             if not one.is_opened and (most is None or one.bound < most):
-                self._open(one)
-            if not one.reason and (most is None or one.bound < most):
+                self._open(one, self._latest)
+            if one.is_opened and not one.reason and (most is None or one.bound < most):
                 self._look_at(one, most)
                 self._tell_of(one)
                 again += [] if one.is_seen else [one]
@@ -214,12 +223,13 @@ class DeploymentSearch(PlanSearch[ClusterPlan | NoClusterPlan]):
 
     def _bound(self, most: int) -> None:
         """Make the candidates of all that may be below ``most``, the least bound first."""
+        until = self.budget.began + BOUNDS_SHARE * self.options.time_limit
         for one in sorted(self.open_ones, key=lambda one: one.bound):
-            is_late = self.budget.taken > BOUNDS_SHARE * self.options.time_limit
+            is_late = time.perf_counter() > until
             if one.bound >= most or is_late or self.budget.is_spent:
                 return
             if not one.is_opened:
-                self._open(one)
+                self._open(one, until)
         self._tell(f"bounded {len(self.open_ones):,} deployments; best {most:,} us")
 
     def _next(
@@ -246,11 +256,12 @@ class DeploymentSearch(PlanSearch[ClusterPlan | NoClusterPlan]):
                 continue
             seconds = max(0.0, self.budget.preparable - self.reserved)
             needed = preparation(each.shaped.pipeline, self.options.orders)
-            if most is None and self.options.work is None and needed > ONE_SHARE * seconds:
+            share = ONE_SHARE if most is None else 1.0
+            if self.options.work is None and needed > share * seconds:
                 one.is_passed_over = True
                 continue
             began = self.budget.taken
-            seen = first_look(self._first_asked(each, most))
+            seen = first_look(replace(self._first_asked(each, most), seconds=seconds))
             self.budget.spend(seen.work)
             one.take(each, seen)
             one.is_passed_over |= not seen.is_begun
@@ -258,6 +269,7 @@ class DeploymentSearch(PlanSearch[ClusterPlan | NoClusterPlan]):
                 self.budget.pace.measure(needed, self.budget.taken - began)
             if one.best is not None:
                 most = one.best.value if most is None else min(most, one.best.value)
+        self.budget.measure_load()
         is_whole = one.is_seen and not one.is_passed_over
         one.is_settled = is_whole and bool(self.options.orders)
         one.rule_out()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from math import inf
 
 from bubbleproof.costs.combinations import CombinationCosts
 from bubbleproof.planners.candidate_standing import CandidateStanding, legal_candidates
@@ -11,6 +12,7 @@ from bubbleproof.planners.known_schedules import KnownSchedule, is_schedule_of
 from bubbleproof.planners.looks import FoundSchedule, SearchOutcome
 from bubbleproof.planners.outcome import Outcome, solved_outcome, unsolved_outcome
 from bubbleproof.planners.planned import NoPlanFound, Plan, place_of
+from bubbleproof.planners.search_budget import LateError
 from bubbleproof.solvers import Status
 from bubbleproof.theory.pipelines.shapes.cut_bounds import NEVER
 from bubbleproof.theory.pipelines.shapes.plan_space import Candidate, PlanSpace
@@ -58,16 +60,24 @@ class DeploymentStanding:
         self.is_legal = bool(self.counted.reason)
         self.is_too_large, self.reason = is_too_large, self.counted.reason or why
 
-    def open(self, space: PlanSpace) -> None:
-        """Make its candidates, those of its space, the least bound first."""
-        self.is_opened = True
-        self.candidates, reasons = legal_candidates(space, self.step_end)
-        if not self.candidates:
+    def open(self, space: PlanSpace, until: float = inf) -> None:
+        """Make its candidates, those of its space, the least bound first.
+
+        Parameters
+        ----------
+        until
+            A moment of ``time.perf_counter``, after which it stays as it is.
+        """
+        try:
+            found, reasons = legal_candidates(space, self.step_end, until)
+        except LateError:
+            return
+        self.is_opened, self.candidates = True, sorted(found, key=lambda one: one.least)
+        if not found:
             large = [why for why in reasons.values() if why.is_too_large]
             self.is_too_large, self.reason = bool(large), str([*large, *reasons.values()][0])
             self.is_legal = False
             return
-        self.candidates.sort(key=lambda one: one.least)
         self.rule_out()
 
     def rule_out(self) -> None:

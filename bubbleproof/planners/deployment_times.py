@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import chain
 
 from bubbleproof.costs.combinations import CombinationCosts, legal
 from bubbleproof.costs.time_parts import TimeParts, time_parts
@@ -15,6 +16,7 @@ from bubbleproof.formats.clusters.cluster_toml import ClusterFile
 from bubbleproof.formats.clusters.deployed_space import deployed_space
 from bubbleproof.planners.cluster_planned import ClusterPlan, SolvedDeployment
 from bubbleproof.planners.counting import AnyListed
+from bubbleproof.planners.search_budget import timely
 from bubbleproof.theory.pipelines.shapes.shaping import shaped
 
 NEXT = 5  # deployments beside the plan
@@ -34,13 +36,20 @@ class DeploymentTimes:
 
 
 def deployment_times(
-    file: ClusterFile, counts: Sequence[AnyListed], found: ClusterPlan
+    file: ClusterFile, counts: Sequence[AnyListed], found: ClusterPlan, seconds: float
 ) -> tuple[DeploymentTimes, ...]:
-    """The plan's times first, then those of the next in turn."""
+    """The plan's times first, then those of the next in turn, as many as there is time for.
+
+    Parameters
+    ----------
+    seconds
+        For those beside the plan.
+    """
     of = {one.combination: one for one in legal(counts)}
     solved = [row for row in found.solved if not row.candidate.beside]
     nearest = sorted(solved, key=lambda row: row.value)[: 1 + NEXT]
-    return tuple(_times(file, of[row.combination], row) for row in nearest)
+    rows = chain(nearest[:1], timely(nearest[1:], seconds))
+    return tuple(_times(file, of[row.combination], row) for row in rows)
 
 
 def _times(file: ClusterFile, one: CombinationCosts, row: SolvedDeployment) -> DeploymentTimes:

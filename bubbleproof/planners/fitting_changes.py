@@ -9,10 +9,10 @@ runs.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import replace
-from time import perf_counter
 
 from bubbleproof.costs.combinations import Combination, CombinationCosts
 from bubbleproof.costs.deployment import SCOPES
@@ -23,6 +23,7 @@ from bubbleproof.planners.configuration_words import deployment_parts, differenc
 from bubbleproof.planners.own_run import FittingChange, NotLegalRun, OwnRun, own_run
 from bubbleproof.planners.planned import PlanOptions
 from bubbleproof.planners.planning import plan_cluster
+from bubbleproof.planners.search_budget import timely
 from bubbleproof.solvers import Status
 
 SHORT_GRADIENTS = {"bf16": "bf16-gradients"}  # the same precision with gradients of 16 bits
@@ -42,11 +43,11 @@ def changes_that_fit(
     """
     if found.status is not Status.INFEASIBLE or not found.nearest:
         return ()
-    at, ends = found.nearest[0].combination, perf_counter() + seconds
+    at, ends = found.nearest[0].combination, time.perf_counter() + seconds
     tried, fit = {row.combination for row in found.rows}, []
     waiting = [one for one in _changes(file, at) if one not in tried]
     for number, each in enumerate(waiting):
-        part = (ends - perf_counter()) / (len(waiting) - number)
+        part = (ends - time.perf_counter()) / (len(waiting) - number)
         one = file.counted(each)
         if part <= 0 or not isinstance(one, CombinationCosts) or one.reason:
             continue
@@ -58,16 +59,24 @@ def changes_that_fit(
     return tuple(fit)
 
 
-def own_with_fits(file: ClusterFile, own: OwnRun) -> OwnRun:
-    """With the changes by which it fits, where it does not."""
+def own_with_fits(file: ClusterFile, own: OwnRun, seconds: float, each: float) -> OwnRun:
+    """With the changes by which it fits, where it does not.
+
+    Parameters
+    ----------
+    seconds
+        For which is looked at most.
+    each
+        Seconds, about, that one takes.
+    """
     if own.fits:
         return own
     fits = []
-    for each in _changes(file, own.combination):
+    for at in timely(_changes(file, own.combination), seconds, each):
         with suppress(NotLegalRun):
-            run = own_run(file, replace(own.own.plain, combination=each))
-            change = difference(deployment_parts(each), deployment_parts(own.combination))
-            one = FittingChange(combination=each, change=change, iteration=run.iteration)
+            run = own_run(file, replace(own.own.plain, combination=at))
+            change = difference(deployment_parts(at), deployment_parts(own.combination))
+            one = FittingChange(combination=at, change=change, iteration=run.iteration)
             fits += [one] if run.fits else []
     return replace(own, fits_as=tuple(fits))
 

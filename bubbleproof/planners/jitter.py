@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from math import inf
 
@@ -20,7 +21,7 @@ import numpy as np
 import numpy.typing as npt
 
 from bubbleproof.planners.planned import NoPlanFound, Plan, SolvedCandidate
-from bubbleproof.planners.search_budget import Pace
+from bubbleproof.planners.search_budget import LateError, Pace
 from bubbleproof.theory.model.actions import NONE, Ints
 from bubbleproof.theory.model.problem import Problem
 from bubbleproof.theory.model.schedule import Schedule
@@ -66,13 +67,24 @@ def _steps_at_once(num_tasks: int) -> int:
     return max(1, MOST_NUMBERS // max(1, num_tasks))
 
 
-def jitter(problem: Problem, schedule: Schedule, spread: Spread) -> Jitter:
-    """How long the schedule takes where durations spread."""
+def jitter(problem: Problem, schedule: Schedule, spread: Spread, deadline: float = inf) -> Jitter:
+    """How long the schedule takes where durations spread.
+
+    Parameters
+    ----------
+    deadline
+        A moment of ``time.perf_counter``.
+
+    Raises
+    ------
+    LateError
+        Where it is past before all steps are drawn.
+    """
     size = _steps_at_once(problem.num_tasks)
     streams = np.random.default_rng(spread.seed).spawn(-(-spread.samples // size))
     left, found = spread.samples, []
     for stream in streams:
-        found.append(_makespans(problem, schedule, spread, min(size, left), stream))
+        found.append(_makespans(problem, schedule, spread, min(size, left), stream, deadline))
         left -= size
     spans = np.concatenate(found)
     p5, median, p95 = (float(np.quantile(spans, part)) for part in (0.05, 0.5, 0.95))
@@ -100,13 +112,19 @@ def timed_candidates(found: AnyPlan, spread: Spread, seconds: float = inf) -> Ti
             began = time.perf_counter()
             if estimated <= MOST_COUNTED and began + needed * pace.factor <= deadline:
                 problem = one.pipeline.problem()
-                timed[str(one.candidate)] = jitter(problem, one.schedule, spread)
+                with suppress(LateError):
+                    timed[str(one.candidate)] = jitter(problem, one.schedule, spread, deadline)
                 pace.measure(needed, time.perf_counter() - began)
     return timed
 
 
 def _makespans(
-    problem: Problem, schedule: Schedule, spread: Spread, size: int, stream: np.random.Generator
+    problem: Problem,
+    schedule: Schedule,
+    spread: Spread,
+    size: int,
+    stream: np.random.Generator,
+    deadline: float,
 ) -> Floats:
     """The makespan of each of ``size`` sampled steps."""
     durations = _durations(problem, spread, size, stream)
@@ -118,6 +136,8 @@ def _makespans(
     first = np.searchsorted(after[by_task], np.arange(problem.num_tasks + 1))
     ends = np.zeros_like(durations)
     for one in order:
+        if time.perf_counter() > deadline:
+            raise LateError
         rows = by_task[first[one] : first[one + 1]]
         ends[one] = durations[one]
         if len(rows):

@@ -17,6 +17,7 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from math import inf
+from operator import attrgetter
 
 from bubbleproof.planners.case_proofs import proof_by_cases, refuted
 from bubbleproof.solvers import ProofOrigin, Result, SolveOptions, Status, solve, solve_choices
@@ -104,13 +105,14 @@ class FirstSearch:
     """What to look at, in so many seconds.
 
     Published orders are tried only where the bound is below ``most`` ticks: those of ``orders``,
-    where any are named.
+    where any are named. The shortest that fits is taken, or where ``is_least`` that of least need.
     """
 
     shaped: ShapedPipeline
     most: int | None = None
     seconds: float = inf
     orders: tuple[str, ...] = ()
+    is_least: bool = False
 
 
 def preparation(pipeline: Pipeline, orders: Sequence[str] = ()) -> float:
@@ -172,7 +174,7 @@ def first_look(asked: FirstSearch) -> SearchOutcome:
         seen = replace(without_look(asked.shaped, ""), is_begun=True)
         if seen.is_infeasible or (asked.most is not None and seen.bound >= asked.most):
             return seen
-        return _published(seen, pipeline, deadline, asked.orders)
+        return _published(seen, asked, deadline)
     relaxed = relaxation(pipeline, asked.shaped.allowed)
     if (full := refuted(relaxed)) is not None:
         return SearchOutcome(bound=NEVER, certificate=full, is_infeasible=True, reason=NO_ROOM)
@@ -181,34 +183,40 @@ def first_look(asked: FirstSearch) -> SearchOutcome:
         seen = replace(seen, bound=bounds.best.bound, certificate=bounds.best)
     if asked.most is not None and seen.bound >= asked.most:
         return seen
-    return _published(seen, pipeline, deadline, asked.orders)
+    return _published(seen, asked, deadline)
 
 
-def _published(
-    seen: SearchOutcome, pipeline: Pipeline, deadline: float, orders: tuple[str, ...] = ()
-) -> SearchOutcome:
-    """With the best published order that fits, of the first and those before the deadline."""
-    problem, best, needed = pipeline.problem(), None, None
-    for number, (name, program) in enumerate(known_in_turn(pipeline, orders)):
-        if number and time.perf_counter() > deadline:
-            is_begun = best is not None or not orders
+def _published(seen: SearchOutcome, asked: FirstSearch, deadline: float) -> SearchOutcome:
+    """With the best published order that fits, of the first and those made before the deadline."""
+    pipeline, best, needed = asked.shaped.pipeline, None, list[int]()
+    place = attrgetter(*(["peak_memory"] if asked.is_least else []), "value")
+    for name, program in known_in_turn(pipeline, asked.orders):
+        if (timed := _timed(pipeline, name, program)) is not None:
+            found, is_fit = timed
+            if not is_fit:
+                needed.append(found.peak_memory)
+            elif best is None or place(found) < place(best):
+                best = found
+        if time.perf_counter() > deadline:
+            is_begun = best is not None or not asked.orders
             return replace(seen, found=best, is_begun=is_begun, reason="" if is_begun else LATE)
-        try:
-            schedule = left_shift(problem, program)
-        except UntimedProgram:
-            continue
-        verdict = check(problem, schedule)
-        if verdict.measured is None:
-            continue
-        if not verdict.ok:
-            peak = max(verdict.measured.peak_memory, default=0)
-            needed = peak if needed is None else min(needed, peak)
-            continue
-        if best is None or verdict.measured.makespan < best.value:
-            best = FoundSchedule(
-                pipeline=pipeline, schedule=schedule, measured=verdict.measured, origin=name
-            )
-    return replace(seen, found=best, needed=needed if best is None else None)
+    return replace(seen, found=best, needed=min(needed, default=None) if best is None else None)
+
+
+def _timed(pipeline: Pipeline, name: str, program: Program) -> tuple[FoundSchedule, bool] | None:
+    """An order's schedule, and whether it fits; None where it has none."""
+    problem = pipeline.problem()
+    try:
+        schedule = left_shift(problem, program)
+    except UntimedProgram:
+        return None
+    verdict = check(problem, schedule)
+    if verdict.measured is None:
+        return None
+    found = FoundSchedule(
+        pipeline=pipeline, schedule=schedule, measured=verdict.measured, origin=name
+    )
+    return found, verdict.ok
 
 
 def look(asked: CandidateSearch) -> SearchOutcome:

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from operator import attrgetter
 
 from bubbleproof.costs.combinations import Combination, CombinationCosts, TrainingJob, counted
 from bubbleproof.costs.time_parts import TimeParts, time_parts
@@ -38,7 +39,6 @@ from bubbleproof.verify import check
 ORDERS = ("1f1b", "interleaved")
 USUAL = "the file's"  # of a key that one of two deployments leaves to the file
 NO_ROOM = "it has no room on a card"
-MOST_ROOMS = 16  # in which one's own is tried, each smaller than the one before
 ROOMY = 64  # times the card's memory
 
 
@@ -201,10 +201,9 @@ def _timed(file: ClusterFile, own: OwnConfiguration, job: TrainingJob) -> _Timed
         )
     has_room = one.numbers.capacity >= 0  # beside weights and their state
     found = list(_found(file, own, one)) if has_room else []
-    if fits := bool(found):
-        candidate, schedule = min(found, key=lambda each: each[1].value)
-        return _Timed(job=job, one=one, candidate=candidate, found=schedule, fits=fits)
-    found = _least(file, own, one, ROOMY * job.cluster.memory)
+    if not (fits := bool(found)):
+        roomy = replace(one, numbers=replace(one.numbers, capacity=ROOMY * job.cluster.memory))
+        found = list(_found(file, own, roomy, is_least=True))
     if not found:
         order, repair = own.order or ORDERS[chunks > 1], "chunks = 1"
         if own.group and (known := group_choices(at.pipeline, one.microbatches)):
@@ -213,28 +212,15 @@ def _timed(file: ClusterFile, own: OwnConfiguration, job: TrainingJob) -> _Timed
             f"yours {at} chunks={chunks}: {order} takes no such pipeline of {at.pipeline} ranks "
             f"and {one.microbatches} microbatches; use {repair}"
         )
-    candidate, schedule = min(found, key=lambda each: each[1].value)
+    place = attrgetter(*([] if fits else ["peak_memory"]), "value")
+    candidate, schedule = min(found, key=lambda each: place(each[1]))
     return _Timed(job=job, one=one, candidate=candidate, found=schedule, fits=fits)
 
 
-def _least(
-    file: ClusterFile, own: OwnConfiguration, one: CombinationCosts, capacity: int
-) -> list[tuple[Candidate, FoundSchedule]]:
-    """Those of its schedules that take the least memory, on a card that has room for all."""
-    found: list[tuple[Candidate, FoundSchedule]] = []
-    for _ in range(MOST_ROOMS):
-        roomy = replace(one, numbers=replace(one.numbers, capacity=capacity))
-        if not (smaller := list(_found(file, own, roomy))):
-            break
-        found = smaller
-        capacity = min(each.peak_memory for _, each in found) - 1
-    return found
-
-
 def _found(
-    file: ClusterFile, own: OwnConfiguration, one: CombinationCosts
+    file: ClusterFile, own: OwnConfiguration, one: CombinationCosts, *, is_least: bool = False
 ) -> Iterator[tuple[Candidate, FoundSchedule]]:
-    """Its cuts with the schedule of each that fits."""
+    """Its cuts with the schedule of each that fits: the shortest, or that of least memory."""
     shapes, ranks = file.shapes.model_copy(update=own.shape), one.combination.pipeline
     space = space_of_layers(one.numbers, shapes, ranks=ranks, microbatches=one.microbatches)
     candidates = space.candidates()
@@ -248,7 +234,8 @@ def _found(
         if own.order or own.group:
             found = _exact(pipeline.pipeline, own)
         else:
-            asked = FirstSearch(shaped=pipeline, orders=(_order(file, own, one),))
+            order = _order(file, own, one)
+            asked = FirstSearch(shaped=pipeline, orders=(order,), is_least=is_least)
             found = first_look(asked).found
         if found is not None:
             yield candidate, found

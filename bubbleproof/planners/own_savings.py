@@ -8,11 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
+from itertools import chain
+from math import inf
 
 from bubbleproof.costs.combinations import Combination
 from bubbleproof.formats.clusters.cluster_toml import ClusterFile
 from bubbleproof.formats.clusters.own_configuration import OwnConfiguration
 from bubbleproof.planners.own_run import NotLegalRun, OwnRun, Saving, own_run
+from bubbleproof.planners.search_budget import timely
 from bubbleproof.theory.pipelines.shapes.plan_space import Candidate
 
 MOST = 3  # changes that are told
@@ -25,7 +28,11 @@ Change = tuple[str, OwnConfiguration]
 
 
 def savings(
-    file: ClusterFile, own: OwnRun, combination: Combination, candidate: Candidate
+    file: ClusterFile,
+    own: OwnRun,
+    combination: Combination,
+    candidate: Candidate,
+    seconds: float = inf,
 ) -> tuple[Saving, ...]:
     """The changes that save most.
 
@@ -33,10 +40,12 @@ def savings(
     ----------
     combination, candidate
         The plan's.
+    seconds
+        For which is looked at most.
     """
     found = []
     changes = (_sizes(own, combination), _shapes(own.own, candidate), _switches(own.own))
-    for change, other in (each for kind in changes for each in kind):
+    for change, other in timely(chain.from_iterable(changes), seconds):
         try:
             run = own_run(file, other)
         except NotLegalRun:

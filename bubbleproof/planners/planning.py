@@ -8,11 +8,11 @@ pipeline. Where there is one pipeline and nothing follows it, that search is all
 
 from __future__ import annotations
 
+import time
 from collections.abc import Mapping, Sequence
 from concurrent.futures import Executor
 from dataclasses import replace
 from math import inf
-from time import perf_counter
 
 from bubbleproof.costs.combinations import Combination
 from bubbleproof.formats.clusters.cluster_toml import ClusterFile
@@ -66,18 +66,19 @@ def plan_deployments(
     ValueError
         For lists of which nothing can be run.
     """
-    options, began = options or PlanOptions(), perf_counter()
+    options, began = options or PlanOptions(), time.perf_counter()
     seconds = COUNTED * options.time_limit if options.work is None else inf
     counts = counted_within(file, seconds, options.tell)
-    return plan_cluster(
+    found = plan_cluster(
         counts,
         lambda one: deployed_space(file, one),
-        replace(options.after(perf_counter() - began), orders=file.orders),
+        replace(options.after(time.perf_counter() - began), orders=file.orders),
         executor=executor,
         is_lazy=file.is_open,
         known=known,
         bounded=file.bounded,
     )
+    return replace(found, seconds=time.perf_counter() - began)
 
 
 def plan_cluster(

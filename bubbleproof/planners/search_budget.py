@@ -10,20 +10,50 @@ search hangs on the clock as long as the deadline is not met.
 from __future__ import annotations
 
 import time
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from threading import Event
+from typing import TypeVar
 
 INTERRUPTED = "interrupted: the best so far"
 LEAST_WORK = 0.01  # for any look
 MEASURED = 0.05  # seconds of an estimate that tells of the pace
+Item = TypeVar("Item")
+
+
+class LateError(Exception):
+    """The time did not suffice, and what was begun is left."""
+
+
+def timely(items: Iterable[Item], seconds: float, longest: float = 0.0) -> Iterator[Item]:
+    """The items, as long as there is time for one that takes as long as the longest before it.
+
+    Parameters
+    ----------
+    seconds
+        For all of them; ``inf`` for no limit.
+    longest
+        Seconds that one took before.
+    """
+    ends = time.perf_counter() + seconds
+    for one in items:
+        if (began := time.perf_counter()) + longest > ends:
+            return
+        yield one
+        longest = max(longest, time.perf_counter() - began)
 
 
 @dataclass(kw_only=True, eq=False)
 class Pace:
-    """How much longer than estimated looks take here, by those that took some time."""
+    """How much longer than estimated looks take here, by those that took some time.
+
+    ``load`` are the seconds that pass for each that is computed: until there was a look, that is
+    all that is known.
+    """
 
     estimated: float = 0.0
     taken: float = 0.0
+    load: float = 1.0
 
     def measure(self, estimated: float, taken: float) -> None:
         """Another look, in seconds.
@@ -42,21 +72,23 @@ class Pace:
     @property
     def factor(self) -> float:
         """1 or more."""
-        return max(1.0, self.taken / self.estimated) if self.estimated else 1.0
+        return max(1.0, self.taken / self.estimated if self.estimated else self.load)
 
 
 @dataclass(kw_only=True, eq=False)
 class SearchBudget:
     """``work`` units in all, None where they are not limited; ``done`` of them are spent.
 
-    ``deadline`` is a moment of ``time.perf_counter``. Setting ``stop`` leaves nothing.
+    ``deadline`` is a moment of ``time.perf_counter``, ``worked`` are the seconds that this thread
+    had computed when it ``began``. Setting ``stop`` leaves nothing.
     """
 
     deadline: float
     work: float | None
     stop: Event
     done: float = 0.0
-    began: float = field(default_factory=time.perf_counter)
+    began: float = field(default_factory=lambda: time.perf_counter())
+    worked: float = field(default_factory=lambda: time.thread_time())
     pace: Pace = field(default_factory=Pace)
 
     @classmethod
@@ -81,6 +113,11 @@ class SearchBudget:
     def taken(self) -> float:
         """Seconds since it began."""
         return time.perf_counter() - self.began
+
+    def measure_load(self) -> None:
+        """By the seconds since it began, in which this thread had nothing to wait for."""
+        if (computed := time.thread_time() - self.worked) >= MEASURED:
+            self.pace.load = max(1.0, self.taken / computed)
 
     @property
     def is_spent(self) -> bool:

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from math import inf
+from time import perf_counter
 from typing import ClassVar
 
 from bubbleproof.costs.utilisation import utilisation
@@ -32,13 +34,15 @@ NAMES = ("first", "second")
 LEAST = 0.001  # of the longer iteration: a term that differs less is not named
 
 
-def own_asked(file: ClusterFile, text: str | None) -> AnyOwn:
+def own_asked(file: ClusterFile, text: str | None, seconds: float = inf) -> AnyOwn:
     """The run of a configuration, or why it is none.
 
     Parameters
     ----------
     text
         Words such as ``tensor=4 pipeline=4``, or the name of a file; None where nobody asks.
+    seconds
+        For which is looked at most by what it fits, where it does not.
 
     Raises
     ------
@@ -47,9 +51,10 @@ def own_asked(file: ClusterFile, text: str | None) -> AnyOwn:
     """
     if text is None:
         return None
-    own = _precise(file, own_of(text, file.training))
+    began, own = perf_counter(), _precise(file, own_of(text, file.training))
     try:
-        return own_with_fits(file, own_run(file, own))
+        run = own_run(file, own)
+        return own_with_fits(file, run, seconds, perf_counter() - began)
     except NotLegalRun as why:
         return why
 

@@ -32,6 +32,7 @@ from bubbleproof.planners.restriction import Restriction, UnknownRestriction, re
 from bubbleproof.theory.pipelines.shapes.cut_bounds import NEVER
 from proofs_tests.commands.conftest import Run
 from proofs_tests.commands.small_cluster import SMALL
+from proofs_tests.patience import PATIENCE
 from proofs_tests.sized import sized
 
 FRAMEWORKS = ("megatron-core", "torchtitan", "deepspeed", "torch", "any")
@@ -87,7 +88,7 @@ def planned(text: str, plan: str, own: str = "") -> tuple[Found | None, OwnRun |
     if not isinstance(found, ClusterPlan):
         assert run is None or run.reason
         return None, run
-    cost = restriction_of(file, found, run, OPTIONS, 1.0)
+    cost = restriction_of(file, found, run, OPTIONS, PATIENCE)
     assert not isinstance(cost, UnknownRestriction)
     return Found(file=file, plan=found, restriction=cost), run
 

@@ -194,7 +194,11 @@ def test_a_memory_that_nothing_fits_names_the_nearest_that_would(
 @pytest.mark.parametrize(
     ("old", "new", "words"),
     [
-        ("[plan]", "[compare]", "no key 'chunks'; the keys are families"),
+        (
+            "[plan]",
+            "[compare]",
+            "no key 'chunks' (chunks stands at the top); the keys",
+        ),
         # 4 ticks and an activation of 2 are no thirds, and each is two halves.
         ("[1, 2, 3]", "[3]", "forward 4 is not divisible by 3; use chunks = [2]"),
         ("chunks = [1, 2, 3]", "chunks = []", "chunks must list one value or more"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from dataclasses import replace
 from itertools import product
 from threading import Event
@@ -156,6 +157,7 @@ def test_a_look_has_the_time_of_its_preparation_or_is_not_begun(
         return asked
 
     monkeypatch.setattr(deployment_search, "look", look)
+    monkeypatch.setattr(time, "thread_time", time.perf_counter)  # as if nothing else ran
     counts, options = all_counted(TRAINING, LISTS), PlanOptions(time_limit=PATIENCE)
     budget = SearchBudget.of(PATIENCE, None, options.stop)
     planning = deployment_search.DeploymentSearch(counts, space_of, options, budget)

@@ -68,7 +68,7 @@ def test_out_of_time_no_further_published_order_is_made(monkeypatch: pytest.Monk
     seen = first_look(asked).found
     assert seen is not None
     assert seen.origin == "gpipe"
-    assert made == ["gpipe", "1f1b"]
+    assert made == ["gpipe"]
     made.clear()
     assert first_look(replace(asked, seconds=PATIENCE)).found is not None
     assert made == [name for name, _ in programs]

@@ -207,7 +207,8 @@ def _told(made: dict[str, Any], given: dict[str, Any], part: str = "") -> list[s
         if isinstance(value, dict) and key.endswith("_config"):
             notes += _told(value, before or {}, f"{part}{key}.")
         elif value != before:
-            notes.append(f"{part}{key} is {value}, the file has {before}")
+            is_now, was = ("none" if each is None else each for each in (value, before))
+            notes.append(f"{part}{key} is {is_now}, the file has {was}")
     return notes
 
 

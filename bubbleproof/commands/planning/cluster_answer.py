@@ -21,6 +21,7 @@ iterations.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Sequence
 from concurrent.futures import Executor
 from contextlib import suppress
@@ -28,7 +29,6 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from math import inf
 from pathlib import Path
-from time import perf_counter
 from typing import Any
 
 from bubbleproof.commands.interrupts import begun
@@ -95,6 +95,7 @@ from bubbleproof.planners.jitter import Timed, timed_candidates
 from bubbleproof.planners.outcome import Outcome
 from bubbleproof.planners.own_run import OwnRun
 from bubbleproof.planners.own_savings import savings
+from bubbleproof.planners.plan_results import took
 from bubbleproof.planners.planning import SEARCHED, plan_cluster
 from bubbleproof.planners.restriction import SHARE, AnyRestriction, restriction_of
 from bubbleproof.planners.side_by_side import SideBySide, own_asked
@@ -184,28 +185,27 @@ class ClusterQuestion:
         answer = self._plain_answer(part, executor)
         if not changed:
             return answer
-        left = options.after(perf_counter() - self.began).time_limit
+        left = options.after(self._waited).time_limit
         rest = replace(part.times(len(changed)), time_limit=left)
         plans = changed_plans(changed, rest, executor)
+        stated = [took(self._waited) if f.key == "seconds" else f for f in answer.stated]
         lines = [f"what if  {one.text(answer.found)}" for one in plans]
         lines = [*answer.lines[:-1], *lines, answer.lines[-1]]
-        return replace(
-            answer, lines=lines, stated=[*answer.stated, what_if_fact(plans, answer.found)]
-        )
+        return replace(answer, lines=lines, stated=[*stated, what_if_fact(plans, answer.found)])
 
     def _plain_answer(self, options: PlanOptions, executor: Executor | None) -> PlanAnswer:
-        yours = own_asked(self.file, next(iter(self.asked.yours), None))
+        yours = own_asked(self.file, next(iter(self.asked.yours), None), self._left(options))
         own = yours if isinstance(yours, OwnRun) else None
         file = self.file if own is None else own.beside(self.file)
         with about(self.path):
-            is_limited, counting = options.work is None and not self.is_proved, perf_counter()
-            rest = options.after(perf_counter() - self.began).time_limit
+            is_limited, counting = options.work is None and not self.is_proved, self._waited
+            rest = options.after(counting).time_limit
             counts = counted_within(file, COUNTED * rest if is_limited else inf, options.tell)
-        pace = (perf_counter() - counting) / len(_with_numbers(counts))
+        pace = (self._waited - counting) / len(_with_numbers(counts))
         found = plan_cluster(
             counts,
             lambda c: deployed_space(file, c),
-            replace(options.after(perf_counter() - self.began), orders=file.orders),
+            replace(options.after(self._waited), orders=file.orders),
             executor=executor,
             is_lazy=file.is_open,
             known=None if own is None else own.begins,
@@ -214,16 +214,17 @@ class ClusterQuestion:
         if isinstance(found, NoClusterPlan):
             _refuse_illegal(self.path, file, counts, found)
             fits = changes_that_fit(file, found, options, self._rest(options))
-            found = replace(found, seconds=perf_counter() - self.began)
+            found = replace(found, seconds=self._waited)
             lines = cluster_lines(file, found, yours=yours, fits=fits)
             beside = [*own_facts(file, yours, found), *fit_facts(fits)]
             stated = [*cluster_facts(file, found), *beside]
             return _answer(file, found, lines, stated)
         found, shown = self._joined(counts, found, options)
         deployed = deployed_file(file, found.winner)
-        times = deployment_times(file, counts, found)
+        times = deployment_times(file, counts, found, self._rest(options))
         if own is not None and own.iteration > found.value:
-            changes = savings(self.file, own, found.winner.combination, found.plan.winner.candidate)
+            towards = found.winner.combination, found.plan.winner.candidate
+            changes = savings(self.file, own, *towards, seconds=self._rest(options))
             own = yours = replace(own, savings=changes)
         timed: Timed = {}
         restriction: AnyRestriction = None
@@ -233,7 +234,7 @@ class ClusterQuestion:
         told = _Told(
             file=file,
             deployed=deployed,
-            found=replace(found, seconds=perf_counter() - self.began),
+            found=replace(found, seconds=self._waited),
             timed=timed,
             shown=shown,
             times=times,
@@ -248,7 +249,12 @@ class ClusterQuestion:
 
     def _rest(self, options: PlanOptions) -> float:
         """Seconds until what is found has to be told."""
-        return SEARCHED * options.time_limit - (perf_counter() - self.began)
+        return SEARCHED * options.time_limit - self._waited
+
+    @property
+    def _waited(self) -> float:
+        """Seconds since the command began."""
+        return time.perf_counter() - self.began
 
     def _joined(
         self, counts: Sequence[AnyListed], found: ClusterPlan, options: PlanOptions

@@ -17,6 +17,7 @@ from bubbleproof.formats.problem_toml import ProblemFile
 from bubbleproof.planners import NoPlanFound, Plan
 from bubbleproof.planners.cluster_planned import (
     ESTIMATED,
+    NOT_COUNTED,
     ClusterPlan,
     DeploymentRow,
     SolvedDeployment,
@@ -74,7 +75,7 @@ def cluster_lines(
     if not isinstance(found, ClusterPlan):
         nearest = [] if found.status is not Status.INFEASIBLE else found.nearest[:1]
         repair = [f"use cards of {no_room(one)}" for one in nearest]
-        why = found.statement.partition(": ")[2]
+        why = found.statement.partition(": ")[2] + _left_open(found)
         told = [f"{NONE[found.status]}  {'; '.join([why, *repair])}"]
         told += [f"fits     {fits_text(fits)}"] if fits else []
         return [*told, *own, counts]
@@ -97,6 +98,14 @@ def cluster_lines(
         *_told(beside),
         counts,
     ]
+
+
+def _left_open(found: AnyClusterPlan) -> str:
+    """How many deployments an answer leaves open that has none, as a clause; else nothing."""
+    left = [row for row in found.rows if row.status is Outcome.UNKNOWN]
+    late = sum(row.reason == NOT_COUNTED for row in left)
+    told = f"; {len(left):,} of {len(found.rows):,} deployments are open" if left else ""
+    return f"{told}, {late:,} of them not estimated" if late else told
 
 
 def deployment_text(found: ClusterPlan) -> str:
