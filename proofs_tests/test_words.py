@@ -18,6 +18,7 @@ PACKAGES = ("bubbleproof", "theory", "verify", "solvers", "reference_exec", "pap
 OURS = {  # what nobody else says: what to say
     "word of an engine": "an uncertified bound, with the solver's name",
     "engine's word": "an uncertified bound, with the solver's name",
+    "by the word of": "by an uncertified bound of",
     "stays its word": "counts as proved only with a certificate",
     "engine that is lost": "solver crashes and time-outs",
     "no order at all below": "lower bound, and for which set",
@@ -114,6 +115,6 @@ def test_no_output_or_error_has_one(package: str) -> None:
 
 
 def test_a_word_is_found_across_lines_and_in_no_longer_word() -> None:
-    assert ours("by the word\n  of an Engine") == ["word of an engine"]
+    assert ours("a word\n  of an Engine") == ["word of an engine"]
     assert ours("sandwich costs") == []
     assert [*strings('"""stands still"""\nx = "stands still"\n')] == ["stands still"]

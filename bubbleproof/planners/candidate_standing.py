@@ -135,7 +135,7 @@ class CandidateStanding:
 
     def _reason(self, best: int | None) -> OutcomeReason:
         """Why its candidates are not the plan, or what their bound rests on."""
-        by = f" by the word of {self.bound.word}" if self.bound.word else ""
+        by = f" by an uncertified bound of {self.bound.word}" if self.bound.word else ""
         if self.is_infeasible:
             why = self.bound.reason
             text = f"does not fit{by}: {why}" if why else f"does not fit{by}"

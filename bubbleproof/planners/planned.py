@@ -227,7 +227,8 @@ class CandidateResults(SearchResults):
     def statement(self) -> str:
         """How good the plan is, in words."""
         if self.status is Status.OPTIMAL:
-            by = f" by the word of {' and '.join(self.believed)}" if self.believed else ""
+            names = " and ".join(self.believed)
+            by = f" by an uncertified bound of {names}" if names else ""
             return f"optimal over these choices{with_cuts(self.space)}{by}"
         return STATEMENTS[self.status]
 

@@ -102,7 +102,7 @@ def _told_again(one: AnyResult, best: int) -> AnyResult:
     """With the reason against the new best; one that is out, or is another, keeps its own."""
     if one.reason.ground is not Ground.COMPARISON:
         return one
-    by = f" by the word of {one.word}" if one.word and one.certificate is None else ""
+    by = f" by an uncertified bound of {one.word}" if one.word and one.certificate is None else ""
     value = one.value if isinstance(one, SolvedCandidate) else None
     told = replace(one, reason=comparison(value, one.bound, best, by))
     is_open = one.status is Outcome.UNKNOWN

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 from bubbleproof.theory.pipelines.shapes.plan_space import PlanSpace
 from bubbleproof.theory.pipelines.shapes.space_scope import cut_words, with_cuts
+from bubbleproof.theory.pipelines.units import plural
 from bubbleproof.verify.candidates.bundle import BundleVerdict, DeploymentSpace
 from bubbleproof.verify.candidates.plan_rule import (
     Anew,
@@ -113,14 +114,14 @@ class PlanDistance:
         if proved.refusals or proved.bound is None:
             return "nothing is proved about how good the plan is"
         if gap is None:
-            least = f"{proved.bound:,} {scope.unit}"
+            least = _ticks(proved.bound, scope.unit)
             return f"no {scope.thing} over {scope.over} is below {least} ({self.by})"
-        value = f"{proved.bound + gap:,} {scope.unit}"
+        value = _ticks(proved.bound + gap, scope.unit)
         if gap <= 0:
             best = f"optimal over {scope.over}: {value}"
             return f"{best}, and no {scope.thing} has less ({self.by})"
         return (
-            f"within {gap:,} {scope.unit} of optimal over {scope.over}: {value}, "
+            f"within {_ticks(gap, scope.unit)} of optimal over {scope.over}: {value}, "
             f"and no {scope.thing} is below {proved.bound:,} ({self.by})"
         )
 
@@ -132,7 +133,7 @@ class PlanDistance:
             number = _number(beside, "pipeline")
             by += f"; {number} of the plan beside the file's shapes, derived anew from the file"
         if self.proved.believed:
-            by += f", the others by the word of {' and '.join(self.proved.believed)}"
+            by += f", the others by an uncertified bound of {' and '.join(self.proved.believed)}"
         return by
 
 
@@ -192,6 +193,10 @@ def _joined(checked: Verdict, distance: PlanDistance) -> PlanVerdict:
     found = RuleDecision.of_sentences(Rule.CERTIFICATE, distance.proved.refusals)
     verdict = join([checked, Verdict(decisions=(found,))])
     return PlanVerdict(verdict=verdict, distance=distance)
+
+
+def _ticks(count: int, unit: str) -> str:
+    return f"{count:,} {unit if count == 1 else plural(unit)}"
 
 
 def _number(count: int, noun: str) -> str:

@@ -210,7 +210,7 @@ def test_an_optimal_plan_is_called_so(found: Plan) -> None:
     assert [one.rule for one in answer.verdict.decisions][-1] is Rule.CERTIFICATE
     assert answer.violations == ()
     assert answer.statement.startswith(
-        f"optimal over these choices: {found.value} tick, and no schedule has less "
+        f"optimal over these choices: {found.value} ticks, and no schedule has less "
         "(2 candidates proved, 1 not legal"
     )
     assert repr(answer) == f"<PlanVerdict: {answer.statement}>"
@@ -225,8 +225,9 @@ def test_a_plan_above_the_bound_is_told_its_distance(found: Plan) -> None:
     assert answer.ok
     assert answer.distance.gap == gap
     assert answer.statement == (
-        f"within {gap} tick of optimal over these choices: {found.value} tick, and no schedule is "
-        "below 20 (2 candidates proved, 1 not legal, the others by the word of cpsat and sat)"
+        f"within {gap} tick of optimal over these choices: {found.value} ticks, and no schedule "
+        "is below 20 (2 candidates proved, 1 not legal, the others by an uncertified bound of "
+        "cpsat and sat)"
     )
 
 
@@ -297,7 +298,7 @@ def test_a_bound_alone_is_told_without_a_plan(found: Plan) -> None:
     assert answer.ok
     assert answer.distance.value is None
     assert answer.statement == (
-        f"no schedule over these choices is below {found.lower_bound} tick "
+        f"no schedule over these choices is below {found.lower_bound} ticks "
         "(2 candidates proved, 1 not legal)"
     )
     assert not check_bound(ChoicesScope(space=SPACE), check_bundle(SPACE, ())).ok
@@ -310,7 +311,7 @@ def test_deployments_are_counted_with_what_stands_beside(found: Plan) -> None:
     scope = DeploymentsScope(deployed=(one, two), num_not_legal=3)
     answer = check_bound(scope, proved)
     assert answer.statement == (
-        f"no iteration over these deployments and choices is below {found.lower_bound + 5} tick "
+        f"no iteration over these deployments and choices is below {found.lower_bound + 5} ticks "
         "(2 deployments: 4 candidates proved, 0 of them without room for a microbatch; 3 more have "
         "no legal pipeline)"
     )
