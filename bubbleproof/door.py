@@ -50,7 +50,8 @@ if TYPE_CHECKING:
 
 
 family, register = door_function(known.family), door_function(known.register)
-Family.__call__ = door_function(Family.__call__)  # type: ignore[method-assign]  # a family's too
+# What people call; in the package ``member`` is called, whose errors are its own.
+Family.__call__ = door_function(Family.__call__)  # type: ignore[method-assign]  # the door's
 
 
 @overload

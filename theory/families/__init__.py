@@ -180,4 +180,4 @@ def member(name: str, **params: int | tuple[int, ...]) -> FamilyMember:
     >>> print(*member("1f1b", p=2, m=2).schedule.program.orders(2)[1])
     1F0 1B0 1F1 1B1
     """
-    return family(name)(**params)
+    return family(name).member(make_parameters(params))
