@@ -7,7 +7,9 @@
 and microbatches grow): ranks, microbatches, chunks, placement, split, ticks of F, B (or
 F, I, W), latency, cap in activations, and stages with ticks of their own. The gap is (makespan -
 bound) / bound. ``--before`` is another checkout of this repository: each instance is solved by it
-and by this one in turn, in processes of their own.
+and by this one in turn, in processes of their own. Rows of FILE.md that ``--only`` leaves out stay
+as they are. A second table says what a user gains: beside each row a published order of the same
+pipeline, the shortest that fits the cap or else the one that holds least.
 """
 
 from __future__ import annotations
@@ -18,11 +20,15 @@ import os
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
-from benchmarks.gap_run import FILE, instances
-from benchmarks.markdown import CLOCK, markdown_table
+from benchmarks.gap_run import FILE, instances, pipeline_of
+from benchmarks.markdown import CLOCK, markdown_table, put_out
 from bubbleproof.reference_exec.evidence.machine_versions import this_machine
+from bubbleproof.theory.families import published_in_turn
+from bubbleproof.theory.model.measures import measure
+from bubbleproof.theory.pipelines.pipeline import Pipeline
+from bubbleproof.theory.pipelines.timing import left_shift
 
 HERE = Path(__file__).parents[1]
 PATIENCE = 60.0  # seconds beyond three times the limit until a run is given up
@@ -44,6 +50,29 @@ HEADER = (
     "found by",
     "certificate",
 )
+
+GAINS = """## What a user gains
+
+Each row beside the published orders of its pipeline: the shortest that fits the cap, or else the
+one that holds least. *holds*: activations on the rank that holds most."""
+GAINED = (
+    "instance",
+    "published order",
+    "holds",
+    "makespan",
+    "cap",
+    "found",
+    "memory",
+    "time",
+)
+
+
+class Published(NamedTuple):
+    """An order, the activations on the rank that holds most, and the makespan in ticks."""
+
+    name: str
+    peak: int
+    makespan: int
 
 
 def measured(folder: Path, name: str, settings: argparse.Namespace) -> dict[str, Any] | None:
@@ -90,31 +119,77 @@ def cells(found: dict[str, Any] | None) -> list[str]:
     ]
 
 
+def published(pipeline: Pipeline) -> Published | None:
+    """The shortest published order that fits the cap, else the one that holds least."""
+    problem, orders = pipeline.problem(), []
+    for name, program in published_in_turn(pipeline):
+        found = measure(problem, left_shift(problem, program))
+        orders.append(Published(name, max(found.peak_activations), found.makespan))
+    fits = [each for each in orders if each.peak <= (pipeline.capacity or 0)]
+    if fits:
+        return min(fits, key=lambda each: each.makespan)
+    return min(orders, key=lambda each: (each.peak, each.makespan), default=None)
+
+
+def gained(name: str, pipeline: Pipeline, makespan: str) -> list[str]:
+    """The row of the second table."""
+    beside, cap = published(pipeline), pipeline.capacity
+    if beside is None or cap is None or not makespan.isdecimal():
+        return [name, "none", "", "", str(cap), makespan, "", ""]
+    memory = min(cap / beside.peak - 1, 0)
+    time = int(makespan) / beside.makespan - 1
+    row = [name, *map(str, beside), str(cap), makespan]
+    return [*row, f"{memory:+.0%}" if memory else "alike", f"{time:+.1%}" if time else "alike"]
+
+
 def main(arguments: list[str] | None = None) -> int:
     """Read the command line, measure, and write or print the table."""
     settings = _parser().parse_args(arguments)
     folders = [HERE] if settings.before is None else [settings.before, HERE]
-    rows, known = [], instances(settings.file)
-    names = sorted(known, key=lambda name: _num_tasks(known[name]))
-    for name in (name for name in names if settings.only in name):
+    known = instances(settings.file)
+    kept = _kept(settings.write)
+    rows: list[list[str]] = []
+    for name in sorted(known, key=lambda name: _num_tasks(known[name])):
         for folder in folders:
-            found = measured(folder, name, settings)
             who = "" if settings.before is None else ", after" if folder == HERE else ", before"
+            if settings.only not in name:
+                rows.extend(row for row in kept if row[0] == f"{name}{who}")
+                continue
+            found = measured(folder, name, settings)
             tasks = "" if found is None else str(found["tasks"])
             rows.append([f"{name}{who}", tasks, *cells(found)])
             sys.stderr.write(" ".join(rows[-1]) + "\n")
         if settings.write is not None:
             settings.write.write_text(_page(settings, rows), encoding="utf-8")
-    if settings.write is None:
-        sys.stdout.write(_page(settings, rows))
+    ours = {name.removesuffix(", after"): each for name, _, each, *_ in rows}
+    gains = [gained(name, pipeline_of(known[name]), ours[name]) for name in ours if name in known]
+    page = f"{_page(settings, rows)}\n{GAINS}\n\n{markdown_table(GAINED, gains)}"
+    put_out(page, settings.write)
     return 0
+
+
+def _kept(page: Path | None) -> list[list[str]]:
+    """The rows of the first table of a page that there may be."""
+    if page is None or not page.exists():
+        return []
+    lines = page.read_text(encoding="utf-8").partition(f"\n{GAINS}")[0].splitlines()
+    return [[cell.strip() for cell in line.split("|")[1:-1]] for line in lines if line[:1] == "|"]
 
 
 def _page(settings: argparse.Namespace, rows: list[list[str]]) -> str:
     work = "" if settings.work is None else f" and {settings.work:g} units of work"
     limits = f"Limit {settings.time_limit:g} s{work}, {settings.threads} threads."
-    machine = f"{this_machine(PACKAGES)}. {limits}"
+    machine = f"{this_machine(PACKAGES)}. {limits}{_before(settings.before)}"
     return f"{HEAD}\n\n{machine}\n\n{CLOCK}\n\n{markdown_table(HEADER, rows)}"
+
+
+def _before(folder: Path | None) -> str:
+    """Which commit the other checkout is of."""
+    if folder is None:
+        return ""
+    command = ["git", "-C", str(folder), "log", "-1", "--format=%h of %cs"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    return f" Before: {done.stdout.strip()}." if done.returncode == 0 else ""
 
 
 def _num_tasks(row: dict[str, str]) -> int:

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import dataclasses
 from pathlib import Path
 
 import pytest
 
 from benchmarks.gap_run import instances, pipeline_of
-from benchmarks.gaps import cells, gap, main
+from benchmarks.gaps import GAINS, cells, gained, gap, main, published
 from benchmarks.markdown import CLOCK
+from bubbleproof.theory.pipelines.pipeline import Pipeline
 
 FILES = ("gap_instances.csv", "gap_growth.csv")
 
@@ -53,7 +55,8 @@ def test_gaps_are_parts_of_the_bound() -> None:
 def test_a_run_writes_a_table(tmp_path: Path, work: list[str], said: str) -> None:
     page = tmp_path / "gaps.md"
     assert main(["--only", "V p4", "--time-limit", "0.5", *work, "--write", str(page)]) == 0
-    head, machine, clock, table = page.read_text(encoding="utf-8").rsplit("\n\n", 3)
+    first, gains = page.read_text(encoding="utf-8").split(f"\n{GAINS}\n\n")
+    head, machine, clock, table = first.rsplit("\n\n", 3)
     lines = table.splitlines()
     assert head.startswith("# Gaps")
     assert f"Limit 0.5 s{said}, 2 threads." in machine
@@ -63,3 +66,20 @@ def test_a_run_writes_a_table(tmp_path: Path, work: list[str], said: str) -> Non
         "---",
         "V p4 m16 cap6",
     ]
+    assert gains.splitlines()[2].startswith("| V p4 m16 cap6 | hanayo | 8 | 126 | 6 | ")
+    # what is left out stays as it is
+    stays = page.read_text(encoding="utf-8")
+    assert main(["--only", "none", *work, "--time-limit", "0.5", "--write", str(page)]) == 0
+    assert page.read_text(encoding="utf-8") == stays
+
+
+def test_what_is_gained_is_beside_an_order_that_fits_or_holds_least() -> None:
+    roomy = Pipeline(num_ranks=4, num_microbatches=8, capacity=4)
+    one = published(roomy)
+    assert one is not None
+    assert (one.peak, one.makespan) == (4, 33)
+    assert gained("row", roomy, "33")[-4:] == ["4", "33", "alike", "alike"]
+    tight = dataclasses.replace(roomy, capacity=3)
+    assert published(tight) == one  # none fits
+    assert gained("row", tight, "36")[-4:] == ["3", "36", "-25%", "+9.1%"]
+    assert gained("row", tight, "none")[1] == "none"
