@@ -138,8 +138,7 @@ class Search(BoundSearch):
     def begin(self, starts: Iterable[tuple[str, Program]]) -> Result | None:
         """The methods up to the first engine that ``auto`` calls; or why there is no schedule."""
         if self.problem.num_tasks > MOST_BOUNDED_FIRST:
-            is_long = self.problem.num_tasks > MOST_TURNS
-            self.take(self._try_repeating, *([self._try_combs] if is_long else []))
+            self.take(self._try_repeating, self._try_combs_first)
         if (found := self._contradicted()) is not None:
             return found
         self.take(
@@ -311,6 +310,15 @@ class Search(BoundSearch):
             found = self.lists.schedules(is_brief=is_brief, is_over=lambda: self._is_overdue)
             self._try_each("repeating lists", found)
             self.meter.spend(self.lists.work)
+
+    def _try_combs_first(self) -> None:
+        """Combs before bounds of a large problem, which take longer.
+
+        Not of one forward and one backward a rank: lists come nearer, as soon as bounds are there.
+        """
+        each = 0 if self.lists is None else self.lists.few.num_tasks
+        if self.problem.num_tasks > MOST_TURNS and each > 2 * self.problem.num_ranks:
+            self._try_combs()
 
     def _try_combs(self) -> None:
         """Schedules of long pipelines, unless what is known is near its bound."""

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import time
 from fractions import Fraction
+from functools import partial
+from math import inf
 
 import pytest
 
@@ -181,3 +183,18 @@ def test_a_search_takes_them_once() -> None:
     before = list(told)
     search._try_combs()
     assert told == before
+
+
+@pytest.mark.parametrize(("num_chunks", "comes"), [(1, 0), (2, 1)])
+def test_of_one_forward_and_backward_a_rank_lists_come_before_combs(
+    monkeypatch: pytest.MonkeyPatch, num_chunks: int, comes: int
+) -> None:
+    monkeypatch.setattr("bubbleproof.solvers.search.MOST_BOUNDED_FIRST", 100)
+    monkeypatch.setattr("bubbleproof.solvers.search.MOST_TURNS", 100)
+    loops = Pipeline(num_ranks=4, num_microbatches=40, num_chunks=num_chunks, capacity=3)
+    search = Search(loops.problem(), SolveOptions(work=1.0, time_limit=inf))
+    methods: list[str] = []
+    for name in ("_try_combs", "_try_lists"):
+        monkeypatch.setattr(search, name, partial(methods.append, name))
+    search.begin(())
+    assert methods[comes] == "_try_lists"
