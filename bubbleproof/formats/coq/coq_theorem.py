@@ -125,8 +125,8 @@ _SHOWN = """apply (bounded_schedules (fun r => r <? {ranks}) all_tasks own_edges
 _IDLE = """apply ({lemma} {ranks} all_tasks own_edges stores
     (groups justified) (lives justified) (all justified) proof).
   vm_cast_no_check (eq_refl true)."""
-_WINDOWS = """apply (windows_on_the_problem (fun r => r <? {ranks}) all_tasks own_edges stores justified
-    shorts short_proofs windows ({bound})).
+_WINDOWS = """apply (windows_on_the_problem (fun r => r <? {ranks}) all_tasks own_edges stores
+    justified shorts short_proofs windows ({bound})).
   vm_cast_no_check (eq_refl true)."""
 _TAIL = """
 Print Assumptions schedule_is_valid.
