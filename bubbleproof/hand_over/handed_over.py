@@ -102,7 +102,7 @@ def handed_over(
     with written_together(folder) as (new,):
         for name, text in files.items():
             write_text(new / name, text)
-    checks = [(what, "") for what in (*made.loaded, *(made.checked if check else ()))]
+    checks = [(what, "") for what in (*made.read.loaded, *(made.checked if check else ()))]
     if check and made.has_table:
         from bubbleproof.hand_over.trained_check import trained_check
 
@@ -117,7 +117,7 @@ def handed_over(
         start=made.start,
         losses=made.losses,
         checks=tuple(checks),
-        unloaded=made.unloaded,
+        unloaded=made.read.unloaded,
     )
 
 

@@ -11,7 +11,8 @@ from bubbleproof.facts import Fact, FactCells, FactSource
 from bubbleproof.formats.all_or_nothing import written_together
 from bubbleproof.formats.errors import about
 from bubbleproof.formats.files import write_text
-from bubbleproof.formats.problem_toml import problem_of, problem_text, read_problem
+from bubbleproof.formats.problem_toml import problem_of, read_problem
+from bubbleproof.formats.toml_text import toml_text
 from bubbleproof.formats.values import Tick, fitting_tick
 from bubbleproof.reference_exec.models.model_spec import ModelSpec
 from bubbleproof.reference_exec.plans.replay_limits import require_room
@@ -137,7 +138,7 @@ def profiled_model(
     tick = given_tick or fitting_tick([s for times in _seconds(pipeline, stages) for s in times])
     remarks = _remarks(spec, measurement, stages, device.description)
     with written_together(None, target) as (_, new):
-        write_text(new, problem_text(measured_content(pipeline, stages, tick, target), remarks))
+        write_text(new, toml_text(measured_content(pipeline, stages, tick, target), remarks))
         read_problem(new)  # says in one line what no problem can have, such as too little memory
     return ProfiledModel(
         problem=target,
