@@ -82,7 +82,7 @@ def test_coq_accepts_what_the_checkers_accept_and_no_more(folder: Path, solved: 
     assert not bp.check(problem, early).ok
     assert answer(folder, "Early", coq_theorem(problem, early, certificate)).returncode
     unlike = re.sub(
-        r"(Definition all_tasks : table := \[\n  \()F_0_0, \((\d+)",
+        r"(Definition own_tasks : table := \[\n  \()F_0_0, \((\d+)",
         r"\g<1>F_0_0, (1\g<2>",
         text,
     )

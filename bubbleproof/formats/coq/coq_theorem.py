@@ -26,19 +26,12 @@ from bubbleproof.formats.coq.certificate_words import (
     one_store_text,
     shown_text,
 )
-from bubbleproof.formats.coq.coq_words import (
-    edge_text,
-    lines_text,
-    own_edges,
-    rows_text,
-    stores_text,
-    table_text,
-)
+from bubbleproof.formats.coq.coq_words import rows_text
 from bubbleproof.formats.coq.pipeline_words import (
+    PREAMBLE,
     named,
-    names_text,
-    pipeline_edges,
-    pipeline_theorem,
+    problem_words,
+    schedule_words,
     task_names,
 )
 from bubbleproof.formats.coq.window_words import WindowWords
@@ -55,44 +48,13 @@ MOST_TASKS = 20_000  # rule 4 is checked pair by pair: 400 million are minutes
 _HEAD = """(* The {objective} of the schedule is {value}, and of none of its problem below {bound}.
    {tasks} tasks; {edges} edges. Made by bubbleproof; it is checked by
        make proofs && coqc -Q build/proofs Bubbleproof FILE.v *)
-
-Require Import ZArith List Bool.
-From Bubbleproof Require Import Definitions Stores Instances Bounds OneMachine PricePayments Prices
-  Groups Lifecycles OneStore Volume Facts Absurd Trail Shown SpanIdle Windows WindowRows.
-From Bubbleproof Require Given.
-Import ListNotations.
-Open Scope Z_scope.
-
-{names}
-
-Definition all_tasks : table := [
-  {table}].
-
-Definition own_edges : list (edge positive) := [
-  {own_edges}].
-
-Definition rows : schedule positive := [
-  {rows}].
-
-Definition stores : list (store positive) := [
-  {stores}].
-{pipeline}
-Theorem schedule_is_valid : valid positive (instance all_tasks own_edges) rows.
-Proof. apply (check_sound positive Pos.eq_dec). vm_cast_no_check (eq_refl true). Qed.
-
-Theorem schedule_keeps_memory :
-  in_memory positive Pos.eq_dec (instance all_tasks own_edges) stores rows.
-Proof. apply check_memory_iff. vm_cast_no_check (eq_refl true). Qed.
 """
+_PROBLEM = "(instance own_tasks own_edges)"
 _MAKESPAN = """
-Theorem schedule_takes :
-  spans (fun r => r <? {ranks}) (instance all_tasks own_edges) rows {first} {last}.
-Proof. apply check_spans_iff. vm_cast_no_check (eq_refl true). Qed.
-
 Theorem no_schedule_is_faster : forall others first last,
-  valid positive (instance all_tasks own_edges) others ->
-  in_memory positive Pos.eq_dec (instance all_tasks own_edges) stores others ->
-  spans (fun r => r <? {ranks}) (instance all_tasks own_edges) others first last ->
+  valid positive (instance own_tasks own_edges) others ->
+  in_memory positive Pos.eq_dec (instance own_tasks own_edges) stores others ->
+  spans (fun r => r <? {ranks}) (instance own_tasks own_edges) others first last ->
   {bound} <= last - first.
 Proof.
   {why}
@@ -103,13 +65,13 @@ Print Assumptions no_schedule_is_faster.
 """
 _SPAN_IDLE = """
 Theorem schedule_idles :
-  span_idle {ranks} all_tasks (instance all_tasks own_edges) rows = {value}.
+  span_idle {ranks} own_tasks (instance own_tasks own_edges) rows = {value}.
 Proof. vm_cast_no_check (eq_refl {value}). Qed.
 
 Theorem no_schedule_idles_less : forall others,
-  valid positive (instance all_tasks own_edges) others ->
-  in_memory positive Pos.eq_dec (instance all_tasks own_edges) stores others ->
-  {bound} <= span_idle {ranks} all_tasks (instance all_tasks own_edges) others.
+  valid positive (instance own_tasks own_edges) others ->
+  in_memory positive Pos.eq_dec (instance own_tasks own_edges) stores others ->
+  {bound} <= span_idle {ranks} own_tasks (instance own_tasks own_edges) others.
 Proof.
   {why}
 Qed.
@@ -118,14 +80,14 @@ Print Assumptions schedule_idles.
 Print Assumptions no_schedule_idles_less.
 """
 # Why no schedule does better, by any certificate of the makespan, by one of span_idle, by windows.
-_SHOWN = """apply (bounded_schedules (fun r => r <? {ranks}) all_tasks own_edges stores ({bound})).
+_SHOWN = """apply (bounded_schedules (fun r => r <? {ranks}) own_tasks own_edges stores ({bound})).
   - vm_cast_no_check (eq_refl true).
-  - apply (shown_bounds_plans (fun r => r <? {ranks}) all_tasks own_edges stores ({bound}) proof).
+  - apply (shown_bounds_plans (fun r => r <? {ranks}) own_tasks own_edges stores ({bound}) proof).
     vm_cast_no_check (eq_refl true)."""
-_IDLE = """apply ({lemma} {ranks} all_tasks own_edges stores
+_IDLE = """apply ({lemma} {ranks} own_tasks own_edges stores
     (groups justified) (lives justified) (all justified) proof).
   vm_cast_no_check (eq_refl true)."""
-_WINDOWS = """apply (windows_on_the_problem (fun r => r <? {ranks}) all_tasks own_edges stores
+_WINDOWS = """apply (windows_on_the_problem (fun r => r <? {ranks}) own_tasks own_edges stores
     justified shorts short_proofs windows ({bound})).
   vm_cast_no_check (eq_refl true)."""
 _TAIL = """
@@ -162,31 +124,19 @@ def coq_theorem(
     if problem.num_tasks > MOST_TASKS:
         raise ValueError(f"--coq writes at most {MOST_TASKS} tasks, got {problem.num_tasks}")
     definitions, why = _proved(problem, certificate)
-    measured = measure(problem, schedule)
-    values = {"makespan": measured.makespan, "span_idle": measured.span_idle}
-    names = task_names(problem)
-    edges = own_edges(problem) if pipeline is None else pipeline_edges(problem, pipeline)
+    measured, names = measure(problem, schedule), task_names(problem)
+    is_idle = certificate.objective == "span_idle"
     head = _HEAD.format(
         objective=certificate.objective,
-        value=values[certificate.objective],
+        value=measured.span_idle if is_idle else measured.makespan,
         bound=certificate.bound,
         tasks=problem.num_tasks,
         edges=len(problem.edges),
-        table=lines_text([*table_text(problem)]),
-        own_edges=lines_text([*map(edge_text, edges)]),
-        rows=lines_text([*rows_text(problem, schedule)]),
-        stores=lines_text([*stores_text(problem)]),
-        names="{names}",
-        pipeline=""
-        if pipeline is None
-        else pipeline_theorem(pipeline, tasks="all_tasks", stores="stores"),
     )
-    first = int(schedule.start[schedule.program.resource < problem.num_ranks].min())
-    statements = _MAKESPAN if certificate.objective == "makespan" else _SPAN_IDLE
-    said = statements.format(
+    rows = rows_text(problem, schedule)
+    solved = schedule_words(problem, schedule, rows, of=_PROBLEM, stores="stores")
+    said = (_SPAN_IDLE if is_idle else _MAKESPAN).format(
         ranks=problem.num_ranks,
-        first=first,
-        last=first + measured.makespan,
         value=measured.span_idle,
         bound=certificate.bound,
         why=why.format(ranks=problem.num_ranks, bound=certificate.bound),
@@ -194,8 +144,8 @@ def coq_theorem(
     told = "" if pipeline is None else "Print Assumptions problem_is_of_the_pipeline.\n"
     is_own = isinstance(certificate, MicrobatchWindows)  # which numbers tasks of its own
     proof = definitions if is_own else named(definitions, names)
-    head = named(head, names).replace("{names}", names_text(names))
-    return head + proof + said + _TAIL + told
+    stated = problem_words(problem, pipeline, names) + named(solved, names)
+    return head + PREAMBLE + stated + proof + said + _TAIL + told
 
 
 def _proved(problem: Problem, certificate: Certificate) -> tuple[str, str]:
