@@ -107,8 +107,7 @@ def handed_over(
         from bubbleproof.hand_over.trained_check import trained_check
 
         say("training ten steps by PyTorch's runtime, twice")
-        found = trained_check(handed)
-        checks.append((found.what, found.difference))
+        checks.append(trained_check(handed))
     return HandedOver(
         target=target,
         name=handed.name,

@@ -233,7 +233,7 @@ def test_what_trains_otherwise_is_told(
         assert name != script or right in text
         changed = text.replace(right, wrong) if name == script else text
         (tmp_path / name).write_text(changed)
-    assert said in trained_check._difference(tmp_path, 1, 1)
+    assert said in trained_check._difference(tmp_path, 1)
 
 
 def test_scripts_stand_alone_and_are_short() -> None:

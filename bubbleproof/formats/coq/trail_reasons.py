@@ -52,7 +52,6 @@ class RememberedReasons:
     def __init__(self, problem: Problem, limit: int) -> None:
         self.ticks: list[int] = problem.duration.tolist()
         self.facts, self.known = list[TrailFact](), dict[Key, int]()
-        self.undo: list[tuple[Key, int | None]] = []
         self.clauses: list[tuple[Literal, ...]] = []
         self.clauses_of: dict[int, set[int]] = defaultdict(set)  # by task
         self.contradiction: tuple[str, tuple[int, ...]] | None = None
@@ -113,7 +112,6 @@ class RememberedReasons:
             return
         sure = sure and all(self.facts[each].is_sure for each in needs)
         self.facts.append(TrailFact(value=value, step=step, needs=needs, is_sure=sure))
-        self.undo.append((key, old))
         self.known[key] = len(self.facts) - 1
         self.queue.append(key)
 
@@ -121,14 +119,9 @@ class RememberedReasons:
     def _is_more(key: Key, value: int, old: int) -> bool:
         return value > old if key[0] == LOW else key[0] == HIGH and value < old
 
-    def go_back(self, mark: int) -> None:
-        """Forget what was taken in since there were ``mark`` changes."""
-        for key, old in reversed(self.undo[mark:]):
-            if old is None:
-                del self.known[key]
-            else:
-                self.known[key] = old
-        del self.undo[mark:]
+    def go_back(self, known: dict[Key, int]) -> None:
+        """Forget what was taken in since this was known."""
+        self.known = known
         self.queue.clear()
         self.contradiction = None
 
