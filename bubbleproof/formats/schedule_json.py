@@ -115,14 +115,6 @@ VERSIONS: dict[int, type[ScheduleLayout] | type[ScheduleLayout1]] = {
 }
 
 
-def schedule_schema(version: int = 2) -> dict[str, object]:
-    """The JSON schema of a schedule file."""
-    return {
-        "$schema": "https://json-schema.org/draft/2020-12/schema",
-        **VERSIONS[version].model_json_schema(),
-    }
-
-
 def read_schedule(path: FilePath) -> ScheduleFile:
     """Read a schedule file.
 
