@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
-from bubbleproof.facts import Fact, FactCells, FactSource
+from bubbleproof.facts import Fact, FactCells, FactSource, valued
 from bubbleproof.formats.all_or_nothing import written_together
 from bubbleproof.formats.errors import about
 from bubbleproof.formats.files import write_text
@@ -73,12 +73,9 @@ class ProfiledModel(FactSource):
     def facts(self) -> list[Fact]:
         """A row for each stage, with the medians of F, I, W and B in microseconds."""
         return [
-            Fact(key="problem", value=self.problem),
-            Fact(key="device", value=self.device),
-            Fact(key="tick", value=str(self.tick)),
-            Fact(key="warmup", value=self.measurement.warmup),
-            Fact(key="repeats", value=self.measurement.repeats),
-            Fact(key="stages", value=[asdict(stage) for stage in self.stages]),
+            *valued("", problem=self.problem, device=self.device, tick=str(self.tick)),
+            *valued("", warmup=self.measurement.warmup, repeats=self.measurement.repeats),
+            *valued("", stages=[asdict(stage) for stage in self.stages]),
             *map(_stage_fact, self.stages),
         ]
 
