@@ -111,13 +111,9 @@ def _require_one_job(dump: RecorderDump, others: Iterable[RecorderDump]) -> None
             raise UnusableInput("version", "dumps of one job, with one version", found)
         for name, group in dump.groups.items():
             theirs = other.groups.get(name)
-            if theirs and set(theirs.ranks) != set(group.ranks) and _share(theirs, group):
+            if theirs and {*theirs.ranks} != {*group.ranks} and {*theirs.ranks} & {*group.ranks}:
                 found = f"other ranks of the group {quoted(name)} than {other.path}"
                 raise UnusableInput("pg_config", "dumps of one job", found)
-
-
-def _share(one: Communicator, other: Communicator) -> bool:
-    return not set(one.ranks).isdisjoint(other.ranks)
 
 
 def read_dump(path: FilePath) -> RecorderDump:

@@ -17,7 +17,7 @@ object is known by its class's module or by these attributes.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 
 from bubbleproof.formats.action_text import known_action
 from bubbleproof.formats.errors import UnusableInput, quoted
@@ -41,13 +41,9 @@ def is_orders(value: object) -> bool:
     if isinstance(value, Schedule):
         return False
     rows = value.values() if isinstance(value, Mapping) else value
-    if isinstance(rows, str) or not isinstance(rows, Iterable) or not _is_sized(rows):
+    if isinstance(rows, str) or not isinstance(rows, Collection) or len(rows) == 0:
         return False
     return all(isinstance(row, Sequence) and not isinstance(row, str) for row in rows)
-
-
-def _is_sized(rows: object) -> bool:
-    return hasattr(rows, "__len__") and len(rows) > 0
 
 
 def orders_file(
