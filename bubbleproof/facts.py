@@ -145,8 +145,8 @@ def broken(facts: Iterable[Fact]) -> tuple[str, ...]:
 
 
 def valued(group: str, **values: object) -> Iterator[Fact]:
-    """Facts of a group that stand in JSON alone."""
-    return (Fact(key=f"{group}.{name}", value=value) for name, value in values.items())
+    """Facts of a group that stand in JSON alone; those of no group ("") stand at the top."""
+    return (Fact(key=f"{group}.{name}".lstrip("."), value=value) for name, value in values.items())
 
 
 def _put(found: dict[str, object], key: str, value: object) -> None:

@@ -82,13 +82,13 @@ def test_coq_accepts_what_the_checkers_accept_and_no_more(folder: Path, solved: 
     assert not bp.check(problem, early).ok
     assert answer(folder, "Early", coq_theorem(problem, early, certificate)).returncode
     unlike = re.sub(
-        r"(Definition all_tasks : table := \[\n  \()F_0_0, \((\d+)",
+        r"(Definition own_tasks : table := \[\n  \()F_0_0, \((\d+)",
         r"\g<1>F_0_0, (1\g<2>",
         text,
     )
     assert unlike != text  # one microbatch takes longer than the others of its group
     assert answer(folder, "Unlike", unlike).returncode
-    free = re.search(r"all_edges .*?:= \[\n(.*?)\]\.", text, re.DOTALL)
+    free = re.search(r"\[(\([^\[\]]*)\]\)\n  \(Certificate", text)
     own = re.search(r"own_edges .*?:= \[\n(.*?)\]\.", text, re.DOTALL)
     assert free is not None
     assert own is not None
@@ -114,7 +114,8 @@ def test_prices_are_a_theorem_about_the_problem_itself(folder: Path) -> None:
     done = answer(folder, "Sold", text)
     assert done.returncode == 0, done.stderr
     assert done.stdout.count("Closed under the global context") == 4
-    assert "all_edges" not in text
+    assert "ByPrices" in text
+    assert "Free [" not in text
     for claim in (rented(21), rented(20, 0)):
         assert prices_refusal(problem, claim) is not None
         assert answer(folder, "Wrong", coq_theorem(problem, schedule, claim)).returncode
@@ -173,6 +174,8 @@ def test_what_coq_has_no_words_for_is_refused(
     unfounded = Drup(bound=certificate.bound + 9, lemmas=(Lemma(),))
     with pytest.raises(ValueError, match="no words for why lemma 0 follows"):
         coq_theorem(problem, schedule, unfounded)
+    with pytest.raises(ValueError, match="of the makespan alone, got a Volume"):
+        coq_theorem(problem, schedule, Volume(store=0, bound=1, objective="span_idle"))
     monkeypatch.setattr("bubbleproof.formats.coq.coq_theorem.MOST_TASKS", problem.num_tasks - 1)
     assert problem.num_tasks < MOST_TASKS
     with pytest.raises(ValueError, match=f"at most {problem.num_tasks - 1} tasks"):

@@ -11,15 +11,12 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from bubbleproof.formats.certificate_json import certificate_schema as certificate_schema
     from bubbleproof.formats.certificate_json import read_certificate as read_certificate
     from bubbleproof.formats.certificate_json import write_certificate as write_certificate
     from bubbleproof.formats.comparison import ComparedFamily as ComparedFamily
     from bubbleproof.formats.comparison import comparison_pipeline as comparison_pipeline
     from bubbleproof.formats.errors import UnusableInput as UnusableInput
     from bubbleproof.formats.inference import infer_pipeline as infer_pipeline
-    from bubbleproof.formats.layouts.problem_file_layout import problem_schema as problem_schema
-    from bubbleproof.formats.layouts.replay_layout import replay_schema as replay_schema
     from bubbleproof.formats.perfetto import trace as trace
     from bubbleproof.formats.perfetto import write_trace as write_trace
     from bubbleproof.formats.problem_toml import ProblemFile as ProblemFile
@@ -31,22 +28,19 @@ if TYPE_CHECKING:
     from bubbleproof.formats.pytorch_writer import write_table as write_table
     from bubbleproof.formats.schedule_file import ScheduleFile as ScheduleFile
     from bubbleproof.formats.schedule_json import read_schedule as read_schedule
-    from bubbleproof.formats.schedule_json import schedule_schema as schedule_schema
     from bubbleproof.formats.schedule_json import write_schedule as write_schedule
 
 _NAMES = {
-    "certificate_json": "certificate_schema read_certificate write_certificate",
+    "certificate_json": "read_certificate write_certificate",
     "comparison": "ComparedFamily comparison_pipeline",
     "errors": "UnusableInput",
     "inference": "infer_pipeline",
-    "layouts.problem_file_layout": "problem_schema",
-    "layouts.replay_layout": "replay_schema",
     "perfetto": "trace write_trace",
     "problem_toml": "ProblemFile read_problem",
     "pytorch_csv": "CollectiveCell TableFile read_table refuse_cut_off",
     "pytorch_writer": "write_table",
     "schedule_file": "ScheduleFile",
-    "schedule_json": "read_schedule schedule_schema write_schedule",
+    "schedule_json": "read_schedule write_schedule",
 }
 _HOMES = {name: home for home, names in _NAMES.items() for name in names.split()}
 __all__ = [*_HOMES]

@@ -46,22 +46,14 @@ import re
 import zlib
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import fields
-from typing import Annotated, Any, cast
-
-from pydantic import Field, TypeAdapter
+from typing import Any, cast
 
 from bubbleproof.formats.action_text import action_texts
 from bubbleproof.formats.certificate_layouts import (
     FORMAT,
     LAYOUTS,
-    CasesLayout,
-    CrossingsLayout,
     DrupLayout,
-    OneMachineLayout,
-    OneStoreLayout,
-    PricesLayout,
     TariffLayout,
-    VolumeLayout,
     WindowsLayout,
     head_content,
 )
@@ -105,18 +97,6 @@ PLAIN, SCOPES = "lemma", ("suppose", "absurd")
 LITERAL = "a literal such as 0F3>=12, 0F3<=12 or 0B1<0F3"
 _LITERAL = re.compile(r"([^<>]+)(>=|<=|<)([^<>=]+)", re.ASCII)
 _TICKS = re.compile(r"-?[0-9]{1,19}", re.ASCII)
-
-
-def certificate_schema() -> dict[str, object]:
-    """The JSON schema of a certificate file."""
-    by_store = OneStoreLayout | VolumeLayout | CrossingsLayout | PricesLayout
-    every = OneMachineLayout | by_store | DrupLayout | WindowsLayout | CasesLayout
-    either = Annotated[every, Field(discriminator="kind")]
-    adapter: TypeAdapter[object] = TypeAdapter(either)
-    return {
-        "$schema": "https://json-schema.org/draft/2020-12/schema",
-        **adapter.json_schema(),
-    }
 
 
 def read_certificate(path: FilePath, problem: Problem) -> Certificate:

@@ -28,10 +28,11 @@ what they should be or refused, none is turned into text before, and each list i
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby, islice, pairwise
 from pathlib import Path
+from typing import Any, TypeVar
 
 from bubbleproof.formats.errors import UnusableInput, about, inside, one_line, quoted
 from bubbleproof.formats.files import MEBIBYTE, FilePath, decode, open_input
@@ -56,6 +57,8 @@ _RANKS = re.compile(r"\[(?:[0-9]{1,7}(?:, ?[0-9]{1,7})*)?\]")
 _VERSION = re.compile(r"2\.[0-9]{1,9}")
 _STATES = ("scheduled", "started", "completed")
 _DEFAULT = "default_pg"
+Item = TypeVar("Item")
+Tensors = tuple[tuple[tuple[int, ...], ...], tuple[str, ...]]  # sizes and types
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -108,13 +111,9 @@ def _require_one_job(dump: RecorderDump, others: Iterable[RecorderDump]) -> None
             raise UnusableInput("version", "dumps of one job, with one version", found)
         for name, group in dump.groups.items():
             theirs = other.groups.get(name)
-            if theirs and set(theirs.ranks) != set(group.ranks) and _share(theirs, group):
+            if theirs and {*theirs.ranks} != {*group.ranks} and {*theirs.ranks} & {*group.ranks}:
                 found = f"other ranks of the group {quoted(name)} than {other.path}"
                 raise UnusableInput("pg_config", "dumps of one job", found)
-
-
-def _share(one: Communicator, other: Communicator) -> bool:
-    return not set(one.ranks).isdisjoint(other.ranks)
 
 
 def read_dump(path: FilePath) -> RecorderDump:
@@ -216,34 +215,25 @@ class _Lists:
     """The lists of a dump as tuples, each read once wherever it stands."""
 
     def __init__(self) -> None:
-        self._sizes: dict[int, tuple[tuple[int, ...], ...]] = {}
-        self._row: dict[int, tuple[int, ...]] = {}
-        self._types: dict[int, tuple[str, ...]] = {}
+        self._read: dict[tuple[int, object], tuple[Any, ...]] = {}
 
-    def sizes(self, entry: Mapping[str, object], key: str) -> tuple[tuple[int, ...], ...]:
-        value = entry.get(key)
-        if not isinstance(value, list):
-            raise UnusableInput(key, "a list of sizes", quoted(value))
-        if id(value) not in self._sizes:
-            with inside(key):
-                self._sizes[id(value)] = tuple(map(self._sizes_of, value))
-        return self._sizes[id(value)]
-
-    def _sizes_of(self, value: object) -> tuple[int, ...]:
+    def of(self, value: object, what: str, each: Callable[[object], Item]) -> tuple[Item, ...]:
+        """A list of ``what``, in which ``each`` is read so."""
         if not isinstance(value, list | tuple):
-            raise UnusableInput("", "a list of sizes", quoted(value))
-        if id(value) not in self._row:
-            self._row[id(value)] = tuple(map(_natural, value))
-        return self._row[id(value)]
+            raise UnusableInput("", f"a list of {what}", quoted(value))
+        if (id(value), each) not in self._read:
+            self._read[id(value), each] = tuple(map(each, value))
+        return self._read[id(value), each]
 
-    def types(self, entry: Mapping[str, object], key: str) -> tuple[str, ...]:
-        value = entry.get(key, [])  # not in dumps before 2.1
-        if not isinstance(value, list):
-            raise UnusableInput(key, "a list of types", quoted(value))
-        if id(value) not in self._types:
-            with inside(key):
-                self._types[id(value)] = tuple(map(_name, value))
-        return self._types[id(value)]
+    def tensors(self, entry: Mapping[str, object], which: str) -> Tensors:
+        """The sizes and the types of an entry's inputs or outputs."""
+        with inside(f"{which}_sizes"):
+            sizes = self.of(entry.get(f"{which}_sizes"), "sizes", self._sizes)
+        with inside(f"{which}_dtypes"):  # not in dumps before 2.1
+            return sizes, self.of(entry.get(f"{which}_dtypes", []), "types", _name)
+
+    def _sizes(self, value: object) -> tuple[int, ...]:
+        return self.of(value, "sizes", _natural)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -256,8 +246,8 @@ class _RecorderEntry:
     group: tuple[str, str]
     is_message: bool
     sequence: int
-    inputs: tuple[tuple[tuple[int, ...], ...], tuple[str, ...]]
-    outputs: tuple[tuple[tuple[int, ...], ...], tuple[str, ...]]
+    inputs: Tensors
+    outputs: Tensors
     is_completed: bool
 
     @classmethod
@@ -278,8 +268,8 @@ class _RecorderEntry:
                 group=_group(entry),
                 is_message=is_message,
                 sequence=_whole(entry, "p2p_seq_id" if is_message else "collective_seq_id"),
-                inputs=(lists.sizes(entry, "input_sizes"), lists.types(entry, "input_dtypes")),
-                outputs=(lists.sizes(entry, "output_sizes"), lists.types(entry, "output_dtypes")),
+                inputs=lists.tensors(entry, "input"),
+                outputs=lists.tensors(entry, "output"),
                 is_completed=state == "completed" or is_retired,
             )
 

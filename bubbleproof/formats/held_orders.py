@@ -17,22 +17,19 @@ object is known by its class's module or by these attributes.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-
-import numpy as np
+from collections.abc import Collection, Iterable, Mapping, Sequence
 
 from bubbleproof.formats.action_text import known_action
 from bubbleproof.formats.errors import UnusableInput, quoted
 from bubbleproof.formats.inference import infer_pipeline, timed
-from bubbleproof.formats.pytorch_csv import CollectiveCell, TableFile
+from bubbleproof.formats.pytorch_csv import CollectiveCell, TableFile, apart
 from bubbleproof.formats.schedule_file import ScheduleFile
 from bubbleproof.theory.families import family
-from bubbleproof.theory.model.actions import COMMUNICATION_KINDS, NONE, Action, ActionTable, Ints
+from bubbleproof.theory.model.actions import COMMUNICATION_KINDS, Action
 from bubbleproof.theory.model.problem import Problem
 from bubbleproof.theory.model.schedule import Program, Schedule
 from bubbleproof.theory.pipelines.pipeline import Pipeline
 from bubbleproof.verify.communication.matching import compute_part
-from bubbleproof.verify.communication.runtime_collectives import COLLECTIVES
 
 Cells = tuple[CollectiveCell, ...]
 
@@ -44,13 +41,9 @@ def is_orders(value: object) -> bool:
     if isinstance(value, Schedule):
         return False
     rows = value.values() if isinstance(value, Mapping) else value
-    if isinstance(rows, str) or not isinstance(rows, Iterable) or not _is_sized(rows):
+    if isinstance(rows, str) or not isinstance(rows, Collection) or len(rows) == 0:
         return False
     return all(isinstance(row, Sequence) and not isinstance(row, str) for row in rows)
-
-
-def _is_sized(rows: object) -> bool:
-    return hasattr(rows, "__len__") and len(rows) > 0
 
 
 def orders_file(
@@ -86,7 +79,7 @@ def _program(value: object, problem: Problem | None) -> tuple[Program, Cells]:
     if isinstance(value, Program):
         return value, ()
     orders = [[a for a in row if a is not None] for row in _actions(value)]
-    return _apart(orders, problem)
+    return apart(orders, problem)
 
 
 def _actions(value: object) -> list[list[Action | None]]:
@@ -113,27 +106,6 @@ def _action(entry: object, rank: int, place: int) -> Action | None:
         expected = "an action such as 0F0, its text or None"
         raise UnusableInput(f"rank {rank}, entry {place}", expected, quoted(text))
     return found
-
-
-def _apart(orders: list[list[Action]], problem: Problem | None) -> tuple[Program, Cells]:
-    """The program, and the collectives that are no task of the problem, at their places."""
-    program = Program.from_orders(orders)
-    apart = program.actions.is_kind(*COLLECTIVES)
-    if problem is not None:
-        apart &= problem.locate(program.actions) == NONE
-    cells = []
-    before: Ints = np.cumsum(~apart) - ~apart  # rows of the program that stand before each
-    first = np.searchsorted(program.resource, program.resource)
-    for row in np.flatnonzero(apart).tolist():
-        position = int(before[row] - before[first[row]])
-        rank = int(program.resource[row])
-        cells.append(CollectiveCell(rank=rank, position=position, action=program.actions[row]))
-    kept = ~apart
-    rest = Program(
-        actions=program.actions.take(kept) if kept.any() else ActionTable.from_actions(()),
-        resource=program.resource[kept],
-    )
-    return rest, tuple(cells)
 
 
 MODULE = "torch.distributed.pipelining"

@@ -96,9 +96,8 @@ The schema is ``docs/reference/schemas/problem-1.json``.
 
 from __future__ import annotations
 
-import json
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
@@ -177,35 +176,6 @@ def read_problem(path: FilePath) -> ProblemFile:
 def problem_file_of_text(text: str, *, name: str) -> ProblemFile:
     """What a problem file of this text says. Raises ``UnusableInput`` as ``read_problem`` does."""
     return problem_of(parse_toml(text), name=name)
-
-
-def problem_text(content: Mapping[str, object], remarks: Sequence[str] = ()) -> str:
-    """A problem file with the keys and tables of ``content``, and remarks as comments above."""
-    lines = [f"# {line}" for remark in remarks for line in remark.splitlines()]
-    return "\n".join([*lines, *_table_lines("", content)]) + "\n"
-
-
-def _table_lines(name: str, table: Mapping[str, object]) -> list[str]:
-    """The keys of a table, then the tables in it."""
-    plain = [_line(*item) for item in table.items() if not isinstance(item[1], Mapping)]
-    lines = ["", f"[{name}]", *plain] if name and plain else plain
-    for key, value in table.items():
-        if isinstance(value, Mapping):
-            lines += _table_lines(f"{name}.{key}" if name else key, value)
-    return lines
-
-
-def _line(key: str, value: object) -> str:
-    return f"{key} = {_written(value)}"
-
-
-def _written(value: object) -> str:
-    """A value: JSON's strings, numbers, true and false are TOML's; tables in lists are inline."""
-    if isinstance(value, list | tuple):
-        return f"[{', '.join(map(_written, value))}]"
-    if isinstance(value, Mapping):
-        return f"{{ {', '.join(_line(*item) for item in value.items())} }}"
-    return json.dumps(value, ensure_ascii=False)
 
 
 def problem_of(content: Mapping[str, object], *, name: str) -> ProblemFile:

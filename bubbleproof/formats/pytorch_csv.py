@@ -26,7 +26,14 @@ import numpy as np
 from bubbleproof.formats.action_text import known_action, too_large
 from bubbleproof.formats.errors import UnusableInput, about, quoted
 from bubbleproof.formats.files import MEBIBYTE, FilePath, read_lines
-from bubbleproof.theory.model.actions import COMMUNICATION_KINDS, NONE, Action, ActionTable, Kind
+from bubbleproof.theory.model.actions import (
+    COMMUNICATION_KINDS,
+    NONE,
+    Action,
+    ActionTable,
+    Ints,
+    Kind,
+)
 from bubbleproof.theory.model.problem import Problem
 from bubbleproof.theory.model.schedule import Program
 from bubbleproof.theory.pipelines.limits import MAX_RANKS
@@ -98,22 +105,40 @@ def _table(lines: Iterable[str], dialect: Dialect | None) -> TableFile:
     dialect = dialect or _untold_dialect(cells)
     actions = [_action(cell, dialect) for cell in cells]
     _refuse_stage_on_two_ranks(cells, actions)
-    kept = [
-        (cell.row, action)
-        for cell, action in zip(cells, actions, strict=True)
-        if action.kind not in COLLECTIVES
-    ]
-    program = Program(
-        actions=ActionTable.from_actions(action for _, action in kept),
-        resource=np.array([row for row, _ in kept], dtype=np.int64),
-    )
+    orders: list[list[Action]] = [[] for _ in row_lengths]
+    for cell, action in zip(cells, actions, strict=True):
+        orders[cell.row].append(action)
+    program, collectives = apart(orders)
     return TableFile(
         program=program,
-        collectives=_collectives(cells, actions),
+        collectives=collectives,
         has_communication=bool(program.actions.is_kind(*COMMUNICATION_KINDS).any()),
         dialect=dialect,
         row_lengths=row_lengths,
     )
+
+
+def apart(
+    orders: Sequence[Sequence[Action]], problem: Problem | None = None
+) -> tuple[Program, tuple[CollectiveCell, ...]]:
+    """The program, and the collectives that are no task of the problem, at their places."""
+    program = Program.from_orders(orders)
+    aside = program.actions.is_kind(*COLLECTIVES)
+    if problem is not None:
+        aside &= problem.locate(program.actions) == NONE
+    cells = []
+    before: Ints = np.cumsum(~aside) - ~aside  # rows of the program that stand before each
+    first = np.searchsorted(program.resource, program.resource)
+    for row in np.flatnonzero(aside).tolist():
+        position = int(before[row] - before[first[row]])
+        rank = int(program.resource[row])
+        cells.append(CollectiveCell(rank=rank, position=position, action=program.actions[row]))
+    kept = ~aside
+    rest = Program(
+        actions=program.actions.take(kept) if kept.any() else ActionTable.from_actions(()),
+        resource=program.resource[kept],
+    )
+    return rest, tuple(cells)
 
 
 def with_cells(program: Program, collectives: Sequence[CollectiveCell]) -> Program:
@@ -221,15 +246,3 @@ def _refuse_stage_on_two_ranks(cells: Sequence[_Cell], actions: Sequence[Action]
                 expected = f"stage {part.stage} on one rank only (row {home[part.stage] + 1})"
                 found = f"{quoted(cell.text)}: a stage mapped twice"
                 raise UnusableInput(cell.where, expected, found)
-
-
-def _collectives(cells: Sequence[_Cell], actions: Sequence[Action]) -> tuple[CollectiveCell, ...]:
-    found = []
-    position: dict[int, int] = {}
-    for cell, action in zip(cells, actions, strict=True):
-        done = position.setdefault(cell.row, 0)
-        if action.kind in COLLECTIVES:
-            found.append(CollectiveCell(rank=cell.row, position=done, action=action))
-        else:
-            position[cell.row] = done + 1
-    return tuple(found)

@@ -30,7 +30,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import fields
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 import numpy as np
 from pydantic import Field
@@ -113,14 +113,6 @@ VERSIONS: dict[int, type[ScheduleLayout] | type[ScheduleLayout1]] = {
     1: ScheduleLayout1,
     2: ScheduleLayout,
 }
-
-
-def schedule_schema(version: int = 2) -> dict[str, object]:
-    """The JSON schema of a schedule file."""
-    return {
-        "$schema": "https://json-schema.org/draft/2020-12/schema",
-        **VERSIONS[version].model_json_schema(),
-    }
 
 
 def read_schedule(path: FilePath) -> ScheduleFile:
@@ -258,24 +250,11 @@ def _timed(
         return None
 
 
-Table = ActionTable | Occupancy | Edges | MemoryEvents
-
-
-def is_same_problem(one: Problem, other: Problem) -> bool:
-    """Whether two problems have the same tasks, resources, edges and memory, in the same order."""
-    return (
-        (one.resources, one.stores) == (other.resources, other.stores)
-        and (one.unit, one.memory_unit) == (other.unit, other.memory_unit)
-        and np.array_equal(one.duration, other.duration)
-        and _is_same_table(one.actions, other.actions)
-        and _is_same_table(one.occupancy, other.occupancy)
-        and _is_same_table(one.edges, other.edges)
-        and _is_same_table(one.events, other.events)
-    )
-
-
-def _is_same_table(one: Table, other: Table) -> bool:
-    return all(
-        np.array_equal(getattr(one, column.name), getattr(other, column.name))
-        for column in fields(one)
-    )
+def is_same_problem(one: Any, other: Any) -> bool:
+    """Whether two problems, or tables of them, have the same in all columns, in the same order."""
+    if isinstance(one, np.ndarray):
+        return np.array_equal(one, other)
+    if not isinstance(one, Problem | ActionTable | Occupancy | Edges | MemoryEvents):
+        return bool(one == other)
+    columns = (each.name for each in fields(one))
+    return all(is_same_problem(getattr(one, name), getattr(other, name)) for name in columns)

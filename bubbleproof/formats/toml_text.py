@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from fractions import Fraction
 
 from bubbleproof.formats.errors import UnusableInput, one_line, quoted
@@ -37,13 +37,20 @@ def parse_toml(text: str) -> dict[str, object]:
         raise UnusableInput("", "numbers of at most 16 digits", "a longer one") from None
 
 
-def toml_text(content: Mapping[str, object]) -> str:
-    """The text of a content: what stands outside of tables first, each table under its name."""
-    tables = {name: told for name, told in content.items() if isinstance(told, Mapping)}
-    lines = [f"{key} = {_told(told)}" for key, told in content.items() if key not in tables]
-    for name, table in tables.items():
-        lines += ["", f"[{name}]", *(f"{key} = {_told(value)}" for key, value in table.items())]
-    return "\n".join(lines) + "\n"
+def toml_text(content: Mapping[str, object], remarks: Sequence[str] = ()) -> str:
+    """The text of a content: its keys, then the tables in it; remarks as comments above."""
+    lines = [f"# {line}" for remark in remarks for line in remark.splitlines()]
+    return "\n".join([*lines, *_table_lines("", content)]).lstrip() + "\n"
+
+
+def _table_lines(name: str, table: Mapping[str, object]) -> list[str]:
+    """The keys of a table, then the tables in it."""
+    plain = [f"{_key(k)} = {_told(v)}" for k, v in table.items() if not isinstance(v, Mapping)]
+    lines = ["", f"[{name}]", *plain] if name and (plain or not table) else plain
+    for key, value in table.items():
+        if isinstance(value, Mapping):
+            lines += _table_lines(".".join(filter(None, [name, _key(key)])), value)
+    return lines
 
 
 def _told(value: object) -> str:

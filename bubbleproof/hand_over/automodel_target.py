@@ -61,16 +61,13 @@ def automodel_files(handed: HandedSchedule) -> HandedFiles:
     written = {CONFIG: "\n".join(_yaml(config)) + "\n"}
     if is_staged:
         written = {TABLE: table, **written}
-    reading = read_by(
-        TARGET, "nemo-automodel", "read_automodel", written, [str(at.devices), CONFIG]
-    )
+    words = [str(at.devices), CONFIG]
     return HandedFiles(
         files=written,
         start=_start(planned),
         losses=(*losses, *_losses(planned)),
         has_table=is_staged,
-        loaded=reading.loaded,
-        unloaded=reading.unloaded,
+        read=read_by(TARGET, "nemo-automodel", "read_automodel", written, words),
     )
 
 

@@ -15,6 +15,7 @@ from bubbleproof.costs.transformer import Transformer
 from bubbleproof.formats.plans.plan_json import PlanFile
 from bubbleproof.formats.schedule_file import ScheduleFile
 from bubbleproof.frameworks import framework_named
+from bubbleproof.hand_over.own_reader import OwnReading
 from bubbleproof.theory.pipelines.pipeline import Pipeline
 from bubbleproof.theory.pipelines.shapes.layer_cuts import Cut
 
@@ -115,16 +116,15 @@ class HandedFiles:
     """What a target is given: ``files`` by name, how to ``start``, and what is lost.
 
     ``has_table`` says that a PyTorch table stands among them, ``checked`` what of the files was
-    read back by code of ours, ``loaded`` by the target's own, ``unloaded`` why nothing was.
+    read back by code of ours, ``read`` what by the target's own.
     """
 
     files: Mapping[str, str]
     start: str
     losses: tuple[str, ...]
     has_table: bool = False
-    checked: tuple[str, ...] = field(default=())
-    loaded: tuple[str, ...] = field(default=())
-    unloaded: str = ""
+    checked: tuple[str, ...] = ()
+    read: OwnReading = field(default_factory=OwnReading)
 
 
 TargetWriter = Callable[[HandedSchedule], HandedFiles]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-from bubbleproof.facts import Fact, FactSource, verdict
+from bubbleproof.facts import Fact, FactSource, valued, verdict
 from bubbleproof.formats.all_or_nothing import written_together
 from bubbleproof.formats.files import write_text
 from bubbleproof.formats.plans.plan_json import PlanFile
@@ -46,10 +46,8 @@ class HandedOver(FactSource):
         """All of it, but the text of the files."""
         checks = [{"what": what, "holds": not why, "difference": why} for what, why in self.checks]
         return [
-            Fact(key="target", value=self.target),
-            Fact(key="name", value=self.name),
-            Fact(key="folder", value=self.folder),
-            Fact(key="files", value=[*self.files]),
+            *valued("", target=self.target, name=self.name, folder=self.folder),
+            *valued("", files=[*self.files]),
             *(Fact(label="file", value=f"{self.folder}/{each}") for each in self.files),
             Fact(key="start", label="start", value=self.start),
             Fact(key="losses", value=[*self.losses]),
@@ -102,13 +100,12 @@ def handed_over(
     with written_together(folder) as (new,):
         for name, text in files.items():
             write_text(new / name, text)
-    checks = [(what, "") for what in (*made.loaded, *(made.checked if check else ()))]
+    checks = [(what, "") for what in (*made.read.loaded, *(made.checked if check else ()))]
     if check and made.has_table:
         from bubbleproof.hand_over.trained_check import trained_check
 
         say("training ten steps by PyTorch's runtime, twice")
-        found = trained_check(handed)
-        checks.append((found.what, found.difference))
+        checks.append(trained_check(handed))
     return HandedOver(
         target=target,
         name=handed.name,
@@ -117,7 +114,7 @@ def handed_over(
         start=made.start,
         losses=made.losses,
         checks=tuple(checks),
-        unloaded=made.unloaded,
+        unloaded=made.read.unloaded,
     )
 
 

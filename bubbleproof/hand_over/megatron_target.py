@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from bubbleproof.formats.layout_string import layers_of, layout_of
 from bubbleproof.frameworks import framework_named
-from bubbleproof.hand_over.handed import HandedFiles, HandedSchedule, PlannedModel
+from bubbleproof.hand_over.handed import HandedFiles, HandedSchedule, PlannedModel, launch_sizes
 from bubbleproof.hand_over.megatron_arguments import drops, written_arguments
 from bubbleproof.hand_over.own_reader import read_by
 from bubbleproof.theory.families import Family, family
@@ -20,7 +20,7 @@ from bubbleproof.theory.families.interleaved import (
 )
 from bubbleproof.theory.model.actions import Kind
 
-ARGUMENTS = "megatron.args"
+ARGUMENTS, OWN = "megatron.args", "megatron-core"
 LAYOUT = (
     "the layout reads back as the plan's cut, by a reader that agrees with Megatron's parser on "
     "60,000 drawn strings"
@@ -32,7 +32,7 @@ def megatron_files(handed: HandedSchedule) -> HandedFiles:
     """The arguments. Raises ``ValueError`` for another order, placement, sharding or model."""
     planned = handed.require_plan("megatron")
     name, group = own_order(handed)
-    runs, at = framework_named("megatron-core", "--to"), planned.deployment
+    runs, at = framework_named(OWN, "--to"), planned.deployment
     why = runs.model_refused(planned.model) or runs.precision_refused(at.precision)
     if at.zero > 1:
         why = f"ZeRO {at.zero} is no --use-distributed-optimizer; plan with zero = [0, 1]"
@@ -45,14 +45,13 @@ def megatron_files(handed: HandedSchedule) -> HandedFiles:
     lines = [*_of_pipeline(handed, layout, group), *written_arguments(planned)]
     text = "".join(f"{line}\n" for line in lines)
     words = (str(at.devices), ARGUMENTS)
-    read = read_by("megatron-core", "megatron-core", "read_arguments", {ARGUMENTS: text}, words)
     return HandedFiles(
         files={ARGUMENTS: text},
-        start=_start(planned),
+        start=f"CUDA_DEVICE_MAX_CONNECTIONS=1 torchrun {launch_sizes(planned)} pretrain_gpt.py "
+        f"$(cat {ARGUMENTS}) ...",
         losses=tuple(_losses(handed, planned)),
         checked=(LAYOUT, f"the order is that of Megatron's {name}, cell by cell"),
-        loaded=read.loaded,
-        unloaded=read.unloaded,
+        read=read_by(OWN, OWN, "read_arguments", {ARGUMENTS: text}, words),
     )
 
 
@@ -89,15 +88,6 @@ def _of_pipeline(handed: HandedSchedule, layout: str, group: int) -> list[str]:
     if handed.pipeline.num_chunks > 1:
         lines.append(f"--microbatch-group-size-per-virtual-pipeline-stage {group}")
     return lines
-
-
-def _start(planned: PlannedModel) -> str:
-    cards = planned.deployment.devices
-    each = min(cards, 8 if planned.job is None else planned.job.cluster.card.cards_per_node)
-    return (
-        f"CUDA_DEVICE_MAX_CONNECTIONS=1 torchrun --nnodes {-(-cards // each)} --nproc-per-node "
-        f"{each} pretrain_gpt.py $(cat {ARGUMENTS}) ..."
-    )
 
 
 def _losses(handed: HandedSchedule, planned: PlannedModel) -> list[str]:

@@ -15,6 +15,7 @@ import json
 from collections.abc import Mapping, Sequence
 from importlib.resources import files
 
+from bubbleproof.formats.toml_text import toml_text
 from bubbleproof.frameworks import NAMED_MODELS, sizes_of
 from bubbleproof.hand_over.handed import (
     HEAD,
@@ -36,11 +37,9 @@ Options = Mapping[str, object]
 
 def torchtitan_files(handed: HandedSchedule) -> HandedFiles:
     """Table and words of 0.3. Raises ``ValueError`` for what torchtitan cannot be told."""
-    target = "torchtitan-0.3"
-    planned = require_runs(handed, target)
-    table, losses = _table(handed)
-    losses += _losses(planned)
-    written, model = {}, NAMED_MODELS.get(sizes_of(planned.model))
+    planned = require_runs(handed, "torchtitan-0.3")
+    written, losses = dict[str, str](), _losses(planned)
+    model = NAMED_MODELS.get(sizes_of(planned.model))
     if model is None:
         written, model = _own_model(planned), (BUILDER, "planned", "")
         losses.append(
@@ -50,26 +49,13 @@ def torchtitan_files(handed: HandedSchedule) -> HandedFiles:
         )
     words = ["--module", model[0], "--config", model[1], *_words(_options(handed, "lm_head"))]
     words.append(f"activation-checkpoint:{SCOPES[planned.deployment.scope]}")
-    text = _lines(words)
-    written = {**table, WORDS: text, **written}
-    cards = str(planned.deployment.devices)
-    reading = read_by(target, "torchtitan", "read_torchtitan", written, [cards, *words])
-    return HandedFiles(
-        files=written,
-        start=f"torchrun {launch_sizes(planned)} -m torchtitan.train $(cat {WORDS})",
-        losses=tuple(losses),
-        has_table=bool(table),
-        loaded=reading.loaded,
-        unloaded=reading.unloaded,
-    )
+    written, start = {WORDS: _lines(words), **written}, f"$(cat {WORDS})"
+    return _files(handed, "torchtitan-0.3", planned, written, losses, words, start)
 
 
 def torchtitan_toml_files(handed: HandedSchedule) -> HandedFiles:
     """Table and file of 0.2. Raises ``ValueError`` for what torchtitan cannot be told."""
-    target = "torchtitan-0.2"
-    planned = require_runs(handed, target)
-    table, losses = _table(handed)
-    losses += _losses(planned)
+    planned = require_runs(handed, "torchtitan-0.2")
     config: dict[str, dict[str, object]] = {}
     for key, value in _options(handed, HEAD).items():
         section, name = key.split(".")
@@ -77,16 +63,30 @@ def torchtitan_toml_files(handed: HandedSchedule) -> HandedFiles:
     config["activation_checkpoint"] = {"mode": SCOPES[planned.deployment.scope]}
     module, _, flavor = NAMED_MODELS[sizes_of(planned.model)]
     config["model"] = {"name": module, "flavor": flavor}
-    written = {**table, CONFIG: _toml(config)}
-    words = [str(planned.deployment.devices), "--job.config_file", CONFIG]
-    reading = read_by(target, "torchtitan", "read_torchtitan", written, words)
+    written, words = {CONFIG: toml_text(config)}, ["--job.config_file", CONFIG]
+    return _files(
+        handed, "torchtitan-0.2", planned, written, _losses(planned), words, " ".join(words)
+    )
+
+
+def _files(
+    handed: HandedSchedule,
+    target: str,
+    planned: PlannedModel,
+    written: Mapping[str, str],
+    losses: Sequence[str],
+    words: Sequence[str],
+    start: str,
+) -> HandedFiles:
+    """What is written and the table, as torchtitan reads the words; ``start`` ends its command."""
+    table, lost = _table(handed)
+    cards, files_ = str(planned.deployment.devices), {**table, **written}
     return HandedFiles(
-        files=written,
-        start=f"torchrun {launch_sizes(planned)} -m torchtitan.train --job.config_file {CONFIG}",
-        losses=tuple(losses),
+        files=files_,
+        start=f"torchrun {launch_sizes(planned)} -m torchtitan.train {start}",
+        losses=(*lost, *losses),
         has_table=bool(table),
-        loaded=reading.loaded,
-        unloaded=reading.unloaded,
+        read=read_by(target, "torchtitan", "read_torchtitan", files_, [cards, *words]),
     )
 
 
@@ -181,15 +181,3 @@ def _own_model(planned: PlannedModel) -> dict[str, str]:
         MODEL: json.dumps(sizes, indent=1) + "\n",
         f"{BUILDER}.py": script.read_text(encoding="utf-8"),
     }
-
-
-def _toml(config: Mapping[str, Options]) -> str:
-    """Tables of numbers, texts and lists of texts, which TOML writes as JSON does."""
-    lines = []
-    for table, values in config.items():
-        lines += [
-            f"[{table}]",
-            *(f"{key} = {json.dumps(each)}" for key, each in values.items()),
-            "",
-        ]
-    return "\n".join(lines)

@@ -11,7 +11,6 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -24,36 +23,26 @@ LONGEST = 600  # seconds
 LAUNCHER = (sys.executable, "-m", "torch.distributed.run", "--standalone")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TrainedCheck:
-    """``what`` was checked, and what differs ("" where nothing does)."""
+def trained_check(handed: HandedSchedule) -> tuple[str, str]:
+    """Train by the table: what was checked, and what differs ("" where nothing does).
 
-    what: str
-    difference: str
-
-    @property
-    def holds(self) -> bool:
-        """Whether nothing differs."""
-        return not self.difference
-
-
-def trained_check(handed: HandedSchedule, *, steps: int = STEPS) -> TrainedCheck:
-    """Train by the table. Raises ``ValueError`` for more ranks than one machine is asked for."""
+    Raises ``ValueError`` for more ranks than one machine is asked for.
+    """
     ranks = handed.pipeline.num_ranks
     if ranks > MOST_RANKS:
         raise ValueError(f"--check trains on at most {MOST_RANKS} processes, the plan has {ranks}")
     with TemporaryDirectory() as folder:
         for name, text in torch_files(handed).files.items():
             (Path(folder) / name).write_text(text, encoding="utf-8")
-        return TrainedCheck(
-            what=f"{steps} steps by PyTorch's runtime on {ranks} processes of gloo, scale_grads on "
-            "and off: gradients and losses have the bits of the loop without a pipeline",
-            difference=_difference(Path(folder), ranks, steps),
+        what = (
+            f"{STEPS} steps by PyTorch's runtime on {ranks} processes of gloo, scale_grads on "
+            "and off: gradients and losses have the bits of the loop without a pipeline"
         )
+        return what, _difference(Path(folder), ranks)
 
 
-def _difference(folder: Path, ranks: int, steps: int) -> str:
-    words = [*LAUNCHER, "--nproc-per-node", str(ranks), CHECK, str(steps)]
+def _difference(folder: Path, ranks: int) -> str:
+    words = [*LAUNCHER, "--nproc-per-node", str(ranks), CHECK, str(STEPS)]
     own = {**os.environ, "OMP_NUM_THREADS": "1", "CUDA_VISIBLE_DEVICES": ""}
     try:
         done = subprocess.run(

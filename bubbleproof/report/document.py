@@ -39,11 +39,16 @@ _BAD_WORDS = frozenset({"violated", "no", "refuted", "differs", "failed", "fail"
 
 def document(title: str, body: str, *, has_viewer: bool) -> str:
     """The whole page around a body of HTML, with the viewer's script where it has one."""
+    return html_page(title, body + (viewer_script() if has_viewer else ""))
+
+
+def html_page(title: str, content: str, *, style: str = "", css: str = "") -> str:
+    """The same with other scripts in its content, more ``style``, and a class of the body."""
     return (
         '<!doctype html>\n<html lang="en" class="bubbleproof"><head><meta charset="utf-8">'
         '<meta name="viewport" content="width=device-width, initial-scale=1">'
-        f"<title>{escape(title)}</title><style>{page_style()}</style></head>\n"
-        f"<body>{body}{viewer_script() if has_viewer else ''}</body></html>\n"
+        f"<title>{escape(title)}</title><style>{page_style()}{style}</style></head>\n"
+        f"<body{css and f' class={css}'}>{content}</body></html>\n"
     )
 
 

@@ -11,17 +11,12 @@ from importlib.util import find_spec
 from types import ModuleType
 
 INSTALL = 'pip install "bubbleproof[report]"'
-_LIBRARIES = {
-    ".svg": ("matplotlib",),
-    ".png": ("matplotlib",),
-    ".pdf": ("matplotlib",),
-}
+_DRAWN, _LIBRARY = (".svg", ".png", ".pdf"), "matplotlib"
 
 
 def absent(*endings: str) -> tuple[str, ...]:
-    """The libraries that files of these endings (all, where none is named) need and lack here."""
-    wanted = (name for ending in endings or _LIBRARIES for name in _LIBRARIES.get(ending, ()))
-    return tuple(name for name in dict.fromkeys(wanted) if find_spec(name) is None)
+    """The libraries that files of these endings need and lack here."""
+    return (_LIBRARY,) if {*endings} & {*_DRAWN} and find_spec(_LIBRARY) is None else ()
 
 
 def require_drawing(targets: Iterable[str]) -> None:

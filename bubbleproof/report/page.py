@@ -22,7 +22,6 @@ from bubbleproof.theory.model.measures import known_rows, measure, measure_rows
 from bubbleproof.theory.model.memory import memory_profile
 from bubbleproof.theory.model.problem import Problem
 from bubbleproof.theory.model.schedule import Schedule
-from bubbleproof.theory.pipelines.programs.standstill import Standstill
 
 
 class ComparisonRow(NamedTuple):
@@ -67,23 +66,16 @@ class ComparisonRow(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class ScheduleSection:
+class ScheduleSection(ViewedSchedule):
     """One schedule of the page with what is known of it; ``violations`` are printed as they are.
 
-    ``stopped`` is where the schedule comes from that runs until a standstill. The ``window``
-    (ticks) of a page's first schedule is what is seen first. Without ``has_memory`` nobody knows
-    what ranks hold.
+    The ``window`` (ticks) of a page's first schedule is what is seen first.
     """
 
-    name: str
-    problem: Problem
-    schedule: Schedule
     verdicts: tuple[VerdictRow, ...] = ()
     violations: tuple[str, ...] = ()
     replay: tuple[ReplayRow, ...] = ()
-    stopped: Standstill | None = None
     window: Window | None = None
-    has_memory: bool = True
 
     @property
     def facts(self) -> str:
@@ -129,7 +121,14 @@ def render(report: ReportPage) -> str:
         body.append(paragraph(report.headline, css="headline"))
     is_drawn = report.is_drawn and bool(report.sections)
     if is_drawn:
-        body.append(_viewer(report))
+        drawn = viewer(
+            report.sections,
+            num_shown=report.num_shown,
+            window=report.sections[0].window,
+            causes=report.causes,
+            marked=report.marked,
+        )
+        body.append(drawn)
     if report.summary:
         body += ["<section>", definitions(report.summary), "</section>"]
     if report.comparison:
@@ -139,27 +138,6 @@ def render(report: ReportPage) -> str:
     if report.versions:
         body.append(section("Versions", definitions(report.versions)))
     return document(report.title, "".join(body), has_viewer=is_drawn)
-
-
-def _viewer(report: ReportPage) -> str:
-    """All schedules of the page; the first of them are drawn."""
-    viewed = [
-        ViewedSchedule(
-            name=shown.name,
-            problem=shown.problem,
-            schedule=shown.schedule,
-            stopped=shown.stopped,
-            has_memory=shown.has_memory,
-        )
-        for shown in report.sections
-    ]
-    return viewer(
-        viewed,
-        num_shown=report.num_shown,
-        window=report.sections[0].window,
-        causes=report.causes,
-        marked=report.marked,
-    )
 
 
 def _navigation(report: ReportPage) -> str:

@@ -16,7 +16,6 @@ from bubbleproof.report.page import ComparisonRow, ReportPage, ScheduleSection, 
 from bubbleproof.report.text import grid
 from bubbleproof.report.timeline import timeline
 from bubbleproof.report.viewer.schedule_data import Json
-from bubbleproof.report.viewer.viewer_parts import ViewedSchedule
 from bubbleproof.theory.model.problem import Problem
 from bubbleproof.theory.model.schedule import Schedule
 
@@ -66,8 +65,7 @@ class Picture:
             require_notebook()
             from bubbleproof.report.schedule_widget import ScheduleWidget
 
-            shown = [one._viewed(number) for number, one in enumerate((self, *self.others))]
-            self._widgets.append(ScheduleWidget.of(shown, window=self.window))
+            self._widgets.append(ScheduleWidget.of(self._sections, window=self.window))
         return self._widgets[0]
 
     def _repr_mimebundle_(self, include: object = None, exclude: object = None) -> dict[str, Json]:
@@ -83,9 +81,18 @@ class Picture:
             shown["text/html"] = self._html()
         return shown
 
-    def _viewed(self, number: int) -> ViewedSchedule:
-        name = self.title or f"schedule {number}"
-        return ViewedSchedule(name=name, problem=self.problem, schedule=self.schedule)
+    @property
+    def _sections(self) -> tuple[ScheduleSection, ...]:
+        """This and the others."""
+        return tuple(
+            ScheduleSection(
+                name=one.title or f"schedule {number}",
+                problem=one.problem,
+                schedule=one.schedule,
+                window=one.window,
+            )
+            for number, one in enumerate((self, *self.others))
+        )
 
     def _html(self) -> str:
         line = headline(self.problem, self.schedule)
@@ -107,20 +114,11 @@ class Picture:
 
     def _page(self) -> ReportPage:
         """The page of this and the others; all of them are shown."""
-        shown = (self, *self.others)
-        names = [one._viewed(number).name for number, one in enumerate(shown)]
+        shown = self._sections
         return ReportPage(
             title=self.title,
             headline=headline(self.problem, self.schedule),
-            comparison=tuple(
-                ComparisonRow.of(name, one.problem, one.schedule)
-                for name, one in zip(names, shown, strict=True)
-            ),
-            sections=tuple(
-                ScheduleSection(
-                    name=name, problem=one.problem, schedule=one.schedule, window=one.window
-                )
-                for name, one in zip(names, shown, strict=True)
-            ),
+            comparison=tuple(ComparisonRow.of(s.name, s.problem, s.schedule) for s in shown),
+            sections=shown,
             num_shown=len(shown),
         )

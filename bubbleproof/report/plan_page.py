@@ -12,7 +12,7 @@ needs: that *corner* is shown hollow. The line joins what nothing shown beats in
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 from bubbleproof.report.amounts import Scale, TimeScale
@@ -22,6 +22,7 @@ from bubbleproof.report.plot_svg import AxisRange, SvgPlot, around, key
 
 FOUND, CORNER, LINE = "#bd3312", "#7a8794", "#2f62b8"
 HEIGHT = 340  # pixels
+Place = tuple[float, float]
 TRADE = 2  # points of a front: one alone trades nothing
 
 
@@ -35,11 +36,11 @@ class Corner:
     is_found: bool
 
 
-def lower_left(points: Sequence[Corner]) -> list[Corner]:
-    """Those that no other beats in both, by rising time."""
-    front: list[Corner] = []
-    for point in sorted(points, key=lambda p: (p.ticks, p.memory)):
-        if not front or point.memory < front[-1].memory:
+def lower_left(points: Iterable[Place]) -> list[Place]:
+    """Those that no other beats in both, by rising x."""
+    front: list[Place] = []
+    for point in sorted(points):
+        if not front or point[1] < front[-1][1]:
             front.append(point)
     return front
 
@@ -49,35 +50,36 @@ def deployment_corners(points: Sequence[Corner], *, unit: str, capacity: int) ->
 
     Empty where one deployment is the least in both.
     """
-    front = lower_left(points)
-    if len(front) < TRADE:
+    if not points:
         return ""
-    scale = Scale.of("bytes", max((point.memory for point in points), default=0))
+    scale = Scale.of("bytes", max(point.memory for point in points))
     at, time = capacity / scale.divisor, TimeScale.of(unit, max(point.ticks for point in points))
-    ends = around([time.scaled(point.ticks) for point in points], is_log=True)
+    places = {p: (time.scaled(p.ticks), p.memory / scale.divisor) for p in points}
+    ends = around([x for x, _ in places.values()], is_log=True)
     across = AxisRange(*ends, f"iteration ({time.name})", is_log=True)
-    most = max([at, *(point.memory / scale.divisor for point in points)])
+    most = max([at, *(y for _, y in places.values())])
     plot = SvgPlot(across, AxisRange(0, most * 1.06, f"of a card ({scale.name})"), height=HEIGHT)
     plot.limit(y=at)
-    plot.stairs([(time.scaled(p.ticks), p.memory / scale.divisor) for p in front], LINE)
+    front = lower_left(places.values())
+    plot.stairs(front, LINE)
     for point in sorted(points, key=lambda p: p.is_found):
         colour, size = (FOUND, 6.0) if point.is_found else (CORNER, 3.5)
-        place = time.scaled(point.ticks), point.memory / scale.divisor
-        plot.point(*place, point.name, colour, size=size, is_open=not point.is_found)
-    legend = key(
-        [
-            (LINE, "Pareto front"),
-            (CORNER, "lower bound"),
-            (FOUND, "found"),
-        ]
-    )
+        plot.point(*places[point], point.name, colour, size=size, is_open=not point.is_found)
     note = (
         "A mark for each deployment that fits: found, at its iteration and the bytes of the "
         "fullest card; hollow, at its bound and what one microbatch needs. Dotted: the memory of "
         "a card."
     )
-    title = "Deployments: iteration against memory"
-    return section(title, legend, plot.text, paragraph(note, css="soft"))
+    entries = [(LINE, "Pareto front"), (CORNER, "lower bound"), (FOUND, "found")]
+    return _traded("Deployments: iteration against memory", plot, front, entries, note)
+
+
+def _traded(
+    title: str, plot: SvgPlot, front: Sequence[Place], entries: Sequence[tuple[str, str]], note: str
+) -> str:
+    """The section of a picture; empty where one is the least in both."""
+    shown = key(entries), plot.text, paragraph(note, css="soft")
+    return section(title, *shown) if len(front) >= TRADE else ""
 
 
 _FRONT, _POINT, _BAND = "#2f62b8", "#bd3312", "#c7a24c"
@@ -153,27 +155,20 @@ def trades(
     memory = _Memory.axis(points, memory_unit, capacities)
     time = TimeScale.of(unit, max(point.value for point in points))
     places = [(memory.of(point.peaks), time.scaled(point.value)) for point in points]
-    front = [
-        place
-        for place in sorted(set(places))
-        if not any(other[0] <= place[0] and other[1] < place[1] for other in places)
-        and not any(other[0] < place[0] and other[1] <= place[1] for other in places)
-    ]
-    if len({*front}) < TRADE:
-        return ""
     peaks = [peak for peak, _ in places] + ([] if memory.limit is None else [memory.limit])
     across = AxisRange(*around(peaks), memory.title)
     upright = AxisRange(*around([value for _, value in places]), f"makespan ({time.name})")
     plot = SvgPlot(across, upright, height=HEIGHT)
     if memory.limit is not None:
         plot.limit(x=memory.limit)
+    front = lower_left(places)
     plot.stairs(front, _FRONT)
     for point, place in zip(points, places, strict=True):
         words = f"{point.name}: {point.value:,} at {place[0]:,.4g}"
         plot.point(*place, words, _FRONT if place in front else _POINT)
-    legend = key([(_FRONT, "Pareto front"), (_POINT, "candidate")])
     note = "One mark for the shortest schedule found of each candidate; dotted: the capacity."
-    return section("Makespan against memory", legend, plot.text, paragraph(note, css="soft"))
+    entries = [(_FRONT, "Pareto front"), (_POINT, "candidate")]
+    return _traded("Makespan against memory", plot, front, entries, note)
 
 
 def bands(points: Sequence[PlanPoint], *, unit: str, explained: str) -> str:

@@ -7,11 +7,12 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
-from bubbleproof.facts import Fact, FactCells, FactSource
+from bubbleproof.facts import Fact, FactCells, FactSource, valued
 from bubbleproof.formats.all_or_nothing import written_together
 from bubbleproof.formats.errors import about
 from bubbleproof.formats.files import write_text
-from bubbleproof.formats.problem_toml import problem_of, problem_text, read_problem
+from bubbleproof.formats.problem_toml import problem_of, read_problem
+from bubbleproof.formats.toml_text import toml_text
 from bubbleproof.formats.values import Tick, fitting_tick
 from bubbleproof.reference_exec.models.model_spec import ModelSpec
 from bubbleproof.reference_exec.plans.replay_limits import require_room
@@ -72,12 +73,9 @@ class ProfiledModel(FactSource):
     def facts(self) -> list[Fact]:
         """A row for each stage, with the medians of F, I, W and B in microseconds."""
         return [
-            Fact(key="problem", value=self.problem),
-            Fact(key="device", value=self.device),
-            Fact(key="tick", value=str(self.tick)),
-            Fact(key="warmup", value=self.measurement.warmup),
-            Fact(key="repeats", value=self.measurement.repeats),
-            Fact(key="stages", value=[asdict(stage) for stage in self.stages]),
+            *valued("", problem=self.problem, device=self.device, tick=str(self.tick)),
+            *valued("", warmup=self.measurement.warmup, repeats=self.measurement.repeats),
+            *valued("", stages=[asdict(stage) for stage in self.stages]),
             *map(_stage_fact, self.stages),
         ]
 
@@ -137,7 +135,7 @@ def profiled_model(
     tick = given_tick or fitting_tick([s for times in _seconds(pipeline, stages) for s in times])
     remarks = _remarks(spec, measurement, stages, device.description)
     with written_together(None, target) as (_, new):
-        write_text(new, problem_text(measured_content(pipeline, stages, tick, target), remarks))
+        write_text(new, toml_text(measured_content(pipeline, stages, tick, target), remarks))
         read_problem(new)  # says in one line what no problem can have, such as too little memory
     return ProfiledModel(
         problem=target,

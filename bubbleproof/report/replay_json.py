@@ -49,14 +49,13 @@ is alone; the others' ranks follow as processes of their own, with one row of ac
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, is_dataclass
 
-from bubbleproof.facts import tree
+from bubbleproof.facts import fields_of, tree, valued
 from bubbleproof.formats.action_text import action_texts
 from bubbleproof.formats.files import FilePath, write_text
 from bubbleproof.formats.json_text import render_json
-from bubbleproof.formats.layouts.replay_layout import ReplayLayout
 from bubbleproof.formats.perfetto import NANOSECONDS, TraceEvent, bar, count, process, thread, trace
 from bubbleproof.reference_exec.evidence.machine_versions import ReplayMachine
 from bubbleproof.reference_exec.evidence.replay_record import not_checked
@@ -83,37 +82,64 @@ class ReplayAccount:
     machine: ReplayMachine
 
 
-def replay_content(told: ReplayAccount) -> ReplayLayout:
+_RUN = (
+    *("backend", "device", "semantics", "semantics_why", "seed", "ranks", "stages"),
+    *("microbatches", "data_parallel", "zero", "seconds", "unsafe", "stopped"),
+)
+_MODEL = (
+    *("kind", "hidden", "layers", "heads", "kv_heads", "sequence", "batch", "dtype", "seed"),
+    *("factory", "vocabulary", "tied", "num_stages"),
+)
+# What a report says of some replays alone.
+_ABSENT = (
+    *valued("gradients", smallest_share=None),
+    *valued("weights", clip=None, loss_scale="", skipped_steps=()),
+)
+
+
+def replay_content(told: ReplayAccount) -> dict[str, object]:
     """What the file says: what the report states, how it ran, and what ran when."""
     report = told.report
-    content = {
+    found = {key: _plain(value) for key, value in tree([*_ABSENT, *report.facts()]).items()}
+    work = found.pop("work")
+    return {
         "format": FORMAT,
         "version": VERSION,
         "name": told.name,
         "ok": report.ok,
         "failures": report.failures,
-        "run": report,
-        "model": told.spec,
-        **tree(report.facts()),
+        "run": {name: getattr(report, name) for name in _RUN},
+        "model": {name: getattr(told.spec, name) for name in _MODEL},
+        **found,
         "trace": {trace.name: _trace(trace) for trace in report.traces},
         "predicted": {
             "unit": told.problem.unit,
             "orders": _predicted(told.problem, told.schedule),
         },
-        "machine": told.machine,
+        "machine": fields_of(told.machine),
         "not_checked": not_checked(report),
         "not_counted": report.not_counted,
+        "work": work,
     }
-    return ReplayLayout.model_validate(content, strict=False, from_attributes=True)
 
 
-def write_replay(path: FilePath, content: ReplayLayout) -> None:
+def _plain(value: object) -> object:
+    """A value with the fields of dataclasses by name."""
+    if is_dataclass(value) and not isinstance(value, type):
+        return fields_of(value)
+    if isinstance(value, Mapping):
+        return {key: _plain(each) for key, each in value.items()}
+    return [*map(_plain, value)] if isinstance(value, list | tuple) else value
+
+
+def write_replay(path: FilePath, told: ReplayAccount) -> None:
     """Write a replay; an existing file is replaced whole or not at all.
 
     Raises ``UnusableInput`` where the file cannot be written.
     """
-    tables = {*content.trace, *content.predicted.orders}
-    write_text(path, render_json(content.model_dump(mode="json"), table_keys=frozenset(tables)))
+    resources = {told.problem.resource_name(each) for each in told.schedule.program.resource}
+    tables = frozenset({trace.name for trace in told.report.traces} | resources)
+    write_text(path, render_json(replay_content(told), table_keys=tables))
 
 
 def _trace(trace: RankTrace) -> list[tuple[object, ...]]:

@@ -7,20 +7,20 @@ program in its order, along y live activation bytes.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
-from bubbleproof.formats.files import FilePath, write_text
+from bubbleproof.formats.files import FilePath
 from bubbleproof.reference_exec.evidence.measured import measured_schedule
 from bubbleproof.reference_exec.evidence.replay_record import not_checked
 from bubbleproof.reference_exec.evidence.replay_report import ReplayReport
 from bubbleproof.reference_exec.models.model_spec import ModelSpec
 from bubbleproof.reference_exec.runtime.trace import RankTrace
 from bubbleproof.report.amounts import Scale
-from bubbleproof.report.document import document, replay_rows, replay_table
-from bubbleproof.report.html import definitions, escape, paragraph, preformatted, section
+from bubbleproof.report.document import replay_rows, replay_table
+from bubbleproof.report.html import escape, paragraph, preformatted, section
+from bubbleproof.report.page import ReportPage, ScheduleSection, write_page
 from bubbleproof.report.plot_svg import AxisRange, SvgPlot, key
 from bubbleproof.report.replay_json import ReplayAccount
-from bubbleproof.report.viewer.viewer_parts import ViewedSchedule, viewer
 
 BYTES_NOTE = (
     "Live activation bytes, each storage once, as each action ends (a forward that drops what it "
@@ -43,37 +43,49 @@ _MODEL, _MEASURED = "#c7a24c", "#2f62b8"
 
 def write_replay_page(path: FilePath, told: ReplayAccount) -> None:
     """Write the page, replacing the file whole or not at all."""
-    write_text(path, render(told))
+    write_page(path, replay_page(told))
 
 
-def render(told: ReplayAccount) -> str:
-    """The whole page as text."""
-    report = told.report
-    title = f"Replay of {told.name}"
-    rows, failures = replay_rows(report), map(preformatted, report.failures)
-    body = [
-        f"<h1>{escape(title)}</h1>",
-        paragraph(_headline(report), css="headline"),
-        _timelines(told),
-        f"<section>{definitions(_summary(report, told.spec))}</section>",
-        section("Evidence", replay_table(rows), *failures),
-    ]
+def replay_page(told: ReplayAccount) -> ReportPage:
+    """The page: predicted and measured are drawn; the prediction alone where nothing ran."""
+    report, machine = told.report, told.machine
+    named = [("as scheduled", (told.problem, told.schedule))]
+    if report.traces:
+        measured = measured_schedule(told.problem, told.schedule, report.traces)
+        named.insert(0, ("as it ran", measured))
+    here = f"{machine.cores} cores ({machine.processor}), {machine.memory_text}"
+    return ReportPage(
+        title=f"Replay of {told.name}",
+        headline=_headline(report),
+        summary=_summary(report, told.spec),
+        parts=tuple(_parts(report)),
+        sections=tuple(ScheduleSection(name=n, problem=p, schedule=s) for n, (p, s) in named),
+        versions=(*machine.versions.items(), ("machine", here)),
+        num_shown=len(named),
+    )
+
+
+def _parts(report: ReplayReport) -> Iterator[str]:
+    """What a clock is, the evidence, live bytes, and what was not counted or checked."""
+    if report.traces:
+        first = " Of the replicas it is the first." * (report.data_parallel > 1)
+        yield paragraph(_CLOCKS[report.backend] + first, css="soft")
+    failures = map(preformatted, report.failures)
+    yield section("Evidence", replay_table(replay_rows(report)), *failures)
     if report.traces:
         shown = [paragraph(BYTES_NOTE), *live_bytes_panels(report.traces)]
         if len(report.traces) > MAX_PANELS:
             note = f"The first {MAX_PANELS} of {len(report.traces)} ranks."
             shown.append(paragraph(note, css="note"))
-        body.append(section("Live bytes", *shown))
-    if report.not_counted:
-        body.append(_list("What is not counted among live bytes", report.not_counted))
-    if report.not_counted_work:
-        body.append(_list("What is not counted as work", report.not_counted_work))
-    body.append(_list("What was not checked", not_checked(report)))
-    machine = told.machine
-    here = f"{machine.cores} cores ({machine.processor}), {machine.memory_text}"
-    versions = (*machine.versions.items(), ("machine", here))
-    body.append(section("Versions", definitions(versions)))
-    return document(title, "".join(body), has_viewer=True)
+        yield section("Live bytes", *shown)
+    for title, lines in (
+        ("What is not counted among live bytes", report.not_counted),
+        ("What is not counted as work", report.not_counted_work),
+        ("What was not checked", not_checked(report)),
+    ):
+        if lines:
+            items = "".join(f"<li>{escape(line)}</li>" for line in lines)
+            yield section(title, f"<ul>{items}</ul>")
 
 
 def _headline(report: ReplayReport) -> str:
@@ -101,24 +113,6 @@ def _summary(report: ReplayReport, spec: ModelSpec) -> tuple[tuple[str, str], ..
         ("losses", " ".join(f"{loss:.6g}" for loss in report.losses[:16])),
         ("seconds", f"{report.seconds:.3f}, start of the ranks included"),
     )
-
-
-def _timelines(told: ReplayAccount) -> str:
-    """What ran above what was predicted, on one axis; the prediction alone where nothing ran."""
-    report, named = told.report, [("as scheduled", (told.problem, told.schedule))]
-    clock = ""
-    if report.traces:
-        measured = measured_schedule(told.problem, told.schedule, report.traces)
-        named.insert(0, ("as it ran", measured))
-        first = " Of the replicas it is the first." * (report.data_parallel > 1)
-        clock = paragraph(_CLOCKS[report.backend] + first, css="soft")
-    shown = [ViewedSchedule(name=name, problem=own[0], schedule=own[1]) for name, own in named]
-    return viewer(shown, num_shown=len(shown)) + clock
-
-
-def _list(title: str, lines: Sequence[str]) -> str:
-    items = "".join(f"<li>{escape(line)}</li>" for line in lines)
-    return section(title, f"<ul>{items}</ul>")
 
 
 def live_bytes_panels(traces: Sequence[RankTrace]) -> list[str]:

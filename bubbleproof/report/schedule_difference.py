@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import ClassVar
 
-from bubbleproof.facts import Fact, FactCells, FactSource, fields_of
+from bubbleproof.facts import Fact, FactCells, FactSource, fields_of, valued
 from bubbleproof.formats.schedule_file import ScheduleFile
 from bubbleproof.theory.idle import idle_stretches
 from bubbleproof.theory.orders.difference import ScheduleDifference, difference
@@ -55,11 +55,8 @@ class ComparedSchedules(FactSource):
         rules = [", ".join(rules) or "every rule holds" for rules in self.broken]
         values = {**self.measures, **self.causes}
         return [
-            Fact(key="a", value=self.names[0]),
-            Fact(key="b", value=self.names[1]),
-            Fact(key="same", value=self.same),
-            Fact(key="measures", value=_sides(self.measures)),
-            Fact(key="causes", value=_sides(self.causes)),
+            *valued("", **_side(*self.names), same=self.same),
+            *valued("", measures=_sides(self.measures), causes=_sides(self.causes)),
             Fact(
                 key="broken",
                 label="verdict",
@@ -73,7 +70,7 @@ class ComparedSchedules(FactSource):
                 )
                 for name, (a, b) in values.items()
             ),
-            *(Fact(key=name, value=value) for name, value in asdict(self.actions).items()),
+            *valued("", **asdict(self.actions)),
         ]
 
 

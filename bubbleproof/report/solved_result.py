@@ -7,7 +7,7 @@ from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, ClassVar, Self
 
 from bubbleproof.engine_process.loss import EngineLoss
-from bubbleproof.facts import Fact, FactCells, FactSource
+from bubbleproof.facts import Fact, FactCells, FactSource, valued
 from bubbleproof.formats.inputs import read_problem_input as read_stated
 from bubbleproof.formats.schedule_file import ScheduleFile
 from bubbleproof.report.amounts import counted, load, time
@@ -178,18 +178,15 @@ class SolvedResult(FactSource, Result):
         told = words.replace(FOR_SHAPE, FOR_PIPELINE).replace(
             ProofOrigin.ENGINE.value, f"claimed by {self.solver_name}, uncertified"
         )
-        yield Fact(key="name", value=source.name)
-        yield Fact(key="status", value=self.status.name)
+        yield from valued("", name=source.name, status=self.status.name)
         yield Fact(key="statement", label="status", value=words, told=told)
         yield Fact(key="objective", label=found and "objective", value=self.objective)
         yield Fact(key="value", value=self.value)
         name = None if proof is None else proof.name
         yield Fact(key="proof", label="proof", value=name, told=self.proof_text)
         yield Fact(key="reason", label=self.reason and "reason", value=self.reason)
-        yield Fact(key="makespan", value=self.makespan)
-        yield Fact(key="peak", value=self.peak)
-        yield Fact(key="lower_bound", value=self.lower_bound)
-        yield Fact(key="lower_bound_of", value=bounded(source))
+        yield from valued("", makespan=self.makespan, peak=self.peak)
+        yield from valued("", lower_bound=self.lower_bound, lower_bound_of=bounded(source))
         yield Fact(key="engine_bound", value=self.engine_bound)
         if peak is None:
             yield Fact(key="peak_bound")

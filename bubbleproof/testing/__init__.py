@@ -53,14 +53,9 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from bubbleproof.testing.assertions import (
-        InvalidSchedule,
-        assert_torch_schedule,
-        assert_valid,
-        assert_valid_file,
-    )
+    from bubbleproof.testing.assertions import InvalidSchedule, assert_valid, assert_valid_file
 
-__all__ = ["InvalidSchedule", "assert_torch_schedule", "assert_valid", "assert_valid_file"]
+__all__ = ["InvalidSchedule", "assert_valid", "assert_valid_file"]
 
 
 def __getattr__(name: str) -> object:

@@ -9,12 +9,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from os import PathLike, fspath
 
-from bubbleproof.arguments import problem_of, wrong
+from bubbleproof.arguments import problem_of
 from bubbleproof.door_given import held, pair
-from bubbleproof.formats.held_orders import is_torch_schedule
 from bubbleproof.formats.inputs import read_schedule_input
 from bubbleproof.theory.model.schedule import Program, Schedule
-from bubbleproof.theory.pipelines.pipeline import Pipeline
 from bubbleproof.verify import USUAL, Semantics, Verdict, check_whole
 from bubbleproof.verify.every_rule import check_every_rule
 
@@ -81,40 +79,6 @@ def assert_valid(
     else:
         stated = problem_of(problem, asker="assert_valid")
     return _required(check_whole(stated, made, semantics=semantics))
-
-
-def assert_torch_schedule(
-    schedule: object,
-    pipeline: Pipeline | None = None,
-    *,
-    semantics: Sequence[Semantics] = USUAL,
-) -> Verdict:
-    """Assert that a schedule object of torch, as it runs, passes every rule.
-
-    Parameters
-    ----------
-    schedule
-        An object of ``torch.distributed.pipelining``, or of a class of your own with its
-        ``pipeline_order``.
-    pipeline
-        What it has to solve (durations, memory); by default the smallest that has its actions.
-    semantics
-        The rules of communication under which no deadlock may come.
-
-    Raises
-    ------
-    InvalidSchedule
-        An ``AssertionError`` with the counterexample.
-    TypeError
-        For what is no such object.
-    """
-    __tracebackhide__ = True
-    if not is_torch_schedule(schedule):
-        expected = "a schedule object of torch"
-        raise wrong(schedule, "schedule", expected, asker="assert_torch_schedule")
-    if pipeline is None:
-        return assert_valid(schedule, semantics=semantics)
-    return assert_valid(pipeline, schedule, semantics=semantics)
 
 
 def assert_valid_file(

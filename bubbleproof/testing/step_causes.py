@@ -49,11 +49,8 @@ def differences(found: Gradients, step: RightStep, tolerance: float) -> list[str
         if stale and all(same(found[n], gradients[n], tolerance) for n in stale):
             return [f"stage {part} is stale: gradients are those of its parameters a step before"]
     told = [_told(name, found.get(name), step, tolerance) for name in wrong]
-    return told + [f"{name}: a gradient where the loop has none" for name in _beyond(found, step)]
-
-
-def _beyond(found: Gradients, step: RightStep) -> Iterator[str]:
-    return (name for name in found if name not in step.right)
+    beyond = (name for name in found if name not in step.right)
+    return told + [f"{name}: a gradient where the loop has none" for name in beyond]
 
 
 def _told(name: str, found: torch.Tensor | None, step: RightStep, tolerance: float) -> str:

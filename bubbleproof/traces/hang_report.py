@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from bubbleproof.facts import Fact, FactSource
+from bubbleproof.facts import Fact, FactSource, valued
 from bubbleproof.formats.flight_recorder import read_dumps
 from bubbleproof.formats.schedule_file import ScheduleFile
 from bubbleproof.theory.model.schedule import Program
@@ -63,14 +63,11 @@ class HangReport(FactSource):
         return [
             Fact(key="kind", label="kind", value=found.kind.name.lower()),
             Fact(key="sentence", label="why", value=found.sentence),
-            Fact(key="cells", value=[*map(_cell, found.cells)]),
-            Fact(key="waits", value=[*found.cycle]),
+            *valued("", cells=[*map(_cell, found.cells)], waits=[*found.cycle]),
             *(Fact(label="wait", value=each) for each in found.cycle),
             Fact(key="semantics", value=found.semantics),
             Fact(key="before", label="before the run", value=self.before),
-            Fact(key="ranks", value=[*run.records]),
-            Fact(key="missing_ranks", value=run.missing),
-            Fact(key="lost_calls", value=run.lost),
+            *valued("", ranks=[*run.records], missing_ranks=run.missing, lost_calls=run.lost),
             *(Fact(label="left open", value=each) for each in self.notes),
         ]
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from bubbleproof.facts import Fact, FactSource, fields_of
+from bubbleproof.facts import Fact, FactSource, fields_of, valued
 from bubbleproof.formats.files import write_text
 from bubbleproof.formats.pytorch_writer import write_table
 from bubbleproof.formats.schedule_file import ScheduleFile
@@ -60,10 +60,9 @@ class TracedRun(FactSource):
             Fact(key="step_ns", label="steps", value=report.lengths, told=lengths, unit="ms"),
             Fact(key="measured", value=fields_of(report.measured)),
             Fact(label="idle", value=idle, told=f"{float(idle):.1%}"),
-            Fact(key="spent_ns", value=spent),
-            Fact(key="stretches", value=[_stretch(s, step.begin) for r in step.ranks for s in r]),
-            Fact(key="waited_for_ns", value=waited),
-            Fact(key="usual_ns", value=usual),
+            *valued("", spent_ns=spent),
+            *valued("", stretches=[_stretch(s, step.begin) for r in step.ranks for s in r]),
+            *valued("", waited_for_ns=waited, usual_ns=usual),
             Fact(
                 key="stragglers",
                 label="stragglers",
@@ -73,9 +72,8 @@ class TracedRun(FactSource):
             Fact(key="perhaps_stragglers", value=[*map(_straggler, report.perhaps)]),
             Fact(key="predicted_ns", value=report.predicted),
             Fact(key="other_order", value=self.other_order, detail=self.other_order),
-            Fact(key="waits", value=asdict(times.model)),
-            Fact(key="clock_uncertainty_ns", value=times.clocks.uncertainty),
-            Fact(key="left_out", value=job.left_out),
+            *valued("", waits=asdict(times.model)),
+            *valued("", clock_uncertainty_ns=times.clocks.uncertainty, left_out=job.left_out),
         ]
 
     def write(self, folder: Path) -> None:

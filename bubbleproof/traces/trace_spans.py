@@ -70,7 +70,7 @@ def read_trace(path: str, names: SpanNames = PYTORCH) -> TracedRank:
             host=one_line(host, 200)
             if isinstance(host := file.about.get("host_name"), str)
             else "",
-            spans=_with_receipts(spans, received),
+            spans=list(_paired(spans, received)),
             is_truncated=file.is_truncated,
         )
 
@@ -121,12 +121,8 @@ def _times(event: dict[str, Any], base: int) -> tuple[int, int]:
     return first, first + round(lasted * 1000)
 
 
-def _with_receipts(spans: list[TraceSpan], received: list[tuple[int, int]]) -> list[TraceSpan]:
-    """The spans, each with the end of what began inside it to be received."""
-    return list(_paired(spans, received))
-
-
 def _paired(spans: list[TraceSpan], received: list[tuple[int, int]]) -> Iterator[TraceSpan]:
+    """The spans, each with the end of what began inside it to be received."""
     at = 0
     for span in spans:
         until: int | None = None

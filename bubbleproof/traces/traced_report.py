@@ -16,7 +16,8 @@ from statistics import median
 
 import numpy as np
 
-from bubbleproof.formats.problem_toml import problem_of, problem_text
+from bubbleproof.formats.problem_toml import problem_of
+from bubbleproof.formats.toml_text import toml_text
 from bubbleproof.formats.values import Tick, fitting_tick
 from bubbleproof.theory.model.actions import Kind
 from bubbleproof.theory.model.measures import Measures, measure
@@ -79,7 +80,7 @@ class TraceReport:
             f"From traces of {len(self.lengths)} steps: lower quartiles over microbatches and "
             "steps, without what was waited for. A trace tells no memory."
         )
-        return problem_text(self.content, (head, *spreads))
+        return toml_text(self.content, (head, *spreads))
 
 
 def trace_report(times: TracedTimes, expected: Mapping[StageKind, float] | None) -> TraceReport:

@@ -162,7 +162,7 @@ def test_automodel_is_given_as_many_microbatches_as_ranks() -> None:
 def test_what_was_written_is_read_by_the_targets_own_code_where_it_is_installed(
     answer: dict[str, object], said: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    assert torchtitan_files(llama()).unloaded == "torchtitan is not installed here"
+    assert torchtitan_files(llama()).read.unloaded == "torchtitan is not installed here"
     monkeypatch.setattr(own_reader, "version", lambda _: "0.3.0")
     monkeypatch.setattr(own_reader, "answer_of", lambda *_: answer)
     if "refused" in answer:
@@ -170,10 +170,10 @@ def test_what_was_written_is_read_by_the_targets_own_code_where_it_is_installed(
             torchtitan_files(llama())
         return
     made = torchtitan_files(llama())
-    assert said in " ".join((*made.loaded, made.unloaded))
-    assert bool(made.loaded) == ("told" in answer)
+    assert said in " ".join((*made.read.loaded, made.read.unloaded))
+    assert bool(made.read.loaded) == ("told" in answer)
     monkeypatch.setattr(own_reader, "version", lambda _: "0.4.1")
-    assert torchtitan_files(llama()).unloaded == "torchtitan 0.4.1 is installed here, not 0.3"
+    assert torchtitan_files(llama()).read.unloaded == "torchtitan 0.4.1 is installed here, not 0.3"
 
 
 def test_a_script_that_prints_no_answer_is_told() -> None:
@@ -233,7 +233,7 @@ def test_what_trains_otherwise_is_told(
         assert name != script or right in text
         changed = text.replace(right, wrong) if name == script else text
         (tmp_path / name).write_text(changed)
-    assert said in trained_check._difference(tmp_path, 1, 1)
+    assert said in trained_check._difference(tmp_path, 1)
 
 
 def test_scripts_stand_alone_and_are_short() -> None:

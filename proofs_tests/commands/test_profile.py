@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from bubbleproof.formats.problem_toml import ProblemFile, problem_text, read_problem
+from bubbleproof.formats.problem_toml import ProblemFile, read_problem
+from bubbleproof.formats.toml_text import toml_text
 from bubbleproof.formats.values import Tick
 from bubbleproof.reference_exec.evidence.profiling import StageProfile, Times
 from bubbleproof.report.profiled_model import ProfiledPipeline, measured_content
@@ -47,7 +48,7 @@ def written(path: Path, *, whole: bool) -> ProblemFile:
     """What a problem file of the two stages says, read back."""
     shape = ProfiledPipeline(ranks=2, microbatches=3, whole=whole, latency=4, capacity="1 MiB")
     content = measured_content(shape, (FIRST, SECOND), Tick.parsed("10us"), 'two "stages".toml')
-    path.write_text(problem_text(content, ("measured by hand\non paper",)), encoding="utf-8")
+    path.write_text(toml_text(content, ("measured by hand\non paper",)), encoding="utf-8")
     return read_problem(path)
 
 

@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import shutil
 import subprocess
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
+from typing import TypeVar
 
 import pytest
 
 from bubbleproof.formats.coq.coq_words import Edge, certificate_edges, changes_of, homes_of
-from bubbleproof.formats.coq.free_edges import free_words, ways_words
+from bubbleproof.formats.coq.free_edges import LifeStop, Row, groups_of, lives_of, ways_of
 from bubbleproof.formats.coq.price_list import forest_text, waits_of
 from bubbleproof.theory.model.problem import Problem
 from bubbleproof.theory.model.schedule import Schedule
@@ -25,6 +26,8 @@ from bubbleproof.verify.certificates.volume import Volume
 
 PROOFS = Path(__file__).resolve().parents[2] / "proofs"
 SECONDS = 600  # for one call
+
+T = TypeVar("T")
 
 
 def missing() -> str | None:
@@ -149,3 +152,38 @@ def _tariffs(tariffs: Sequence[Tariff]) -> Iterator[int]:
         yield from (tariff.of, len(tariff.steps))
         for step in tariff.steps:
             yield from step
+
+
+def ways_words(problem: Problem, store: int) -> Iterator[int]:
+    """The ways through a store's lifecycles as numbers."""
+    yield from _many(ways_of(problem, store), lambda way: _many(way, _row_words))
+
+
+def free_words(problem: Problem) -> Iterator[int]:
+    """Groups and lifecycles as numbers."""
+    groups, lives = groups_of(problem), lives_of(problem)
+    yield len(groups)
+    for group in groups:
+        yield from _many(group, _row_words)
+    yield len(lives)
+    for life in lives:
+        *middle, last = life.stops
+        yield from (life.store, *_row_words(life.begins), life.acquired)
+        yield from _many(middle, _stop_words)
+        yield from (*_row_words(last.row), *_many(last.via, _row_words), last.delta)
+
+
+def _many(items: Sequence[T], words: Callable[[T], Iterator[int]]) -> Iterator[int]:
+    yield len(items)
+    for item in items:
+        yield from words(item)
+
+
+def _row_words(row: Row) -> Iterator[int]:
+    yield len(row)
+    yield from (task + 1 for task in row)
+
+
+def _stop_words(stop: LifeStop) -> Iterator[int]:
+    yield from _many(stop.via, _row_words)
+    yield from (*_row_words(stop.row), int(stop.at_end), stop.delta)

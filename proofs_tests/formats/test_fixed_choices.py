@@ -9,7 +9,8 @@ import pytest
 
 from bubbleproof.formats.errors import UnusableInput
 from bubbleproof.formats.layouts.derived_layout import plain
-from bubbleproof.formats.problem_toml import problem_file_of_text, problem_of, problem_text
+from bubbleproof.formats.problem_toml import problem_file_of_text, problem_of
+from bubbleproof.formats.toml_text import toml_text
 from bubbleproof.theory.pipelines.choices import Choices
 from bubbleproof.theory.pipelines.pipeline import Pipeline
 from bubbleproof.theory.pipelines.recompute import Recompute
@@ -95,7 +96,7 @@ def test_every_choice_is_read_from_a_problem_file_as_it_was_written() -> None:
     seen: set[str] = set()
     for seed in range(sized(60, full=1_000)):
         pipeline = drawn(seed)
-        text = problem_text(content(pipeline))
+        text = toml_text(content(pipeline))
         found = problem_file_of_text(text, name="drawn").pipeline
         assert found == Pipeline(**{name: getattr(pipeline, name) for name in IN_THE_FILE}), text
         seen |= table(pipeline.choices).keys()

@@ -5,34 +5,40 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from functools import reduce
+from operator import or_
 from pathlib import Path
+from typing import Annotated, Any
 
 import pytest
+from pydantic import Field, TypeAdapter
 
-from bubbleproof.formats import (
-    certificate_schema,
-    problem_schema,
-    replay_schema,
-    schedule_schema,
-)
-from bubbleproof.formats.layouts.cluster_layout import cluster_schema
+from bubbleproof.formats.certificate_layouts import LAYOUTS, CasesLayout
+from bubbleproof.formats.layouts.cluster_layout import ClusterFileLayout
+from bubbleproof.formats.layouts.problem_file_layout import problem_layout
+from bubbleproof.formats.schedule_json import VERSIONS
+from proofs_tests.report.replay_layout import ReplayLayout
 
+CERTIFICATE: Any = Annotated[
+    reduce(or_, [*LAYOUTS.values(), CasesLayout]), Field(discriminator="kind")
+]
 SCHEMAS = Path(__file__).parents[2] / "docs" / "reference" / "schemas"
 
 
 @pytest.mark.parametrize(
-    ("name", "schema"),
+    ("name", "layout"),
     [
-        ("schedule-1", schedule_schema(1)),
-        ("schedule-2", schedule_schema()),
-        ("problem-1", problem_schema()),
-        ("certificate-1", certificate_schema()),
-        ("replay-1", replay_schema()),
-        ("cluster-1", cluster_schema()),
+        ("schedule-1", VERSIONS[1]),
+        ("schedule-2", VERSIONS[2]),
+        ("problem-1", problem_layout()),
+        ("certificate-1", CERTIFICATE),
+        ("replay-1", ReplayLayout),
+        ("cluster-1", ClusterFileLayout),
     ],
 )
-def test_schema_is_up_to_date(name: str, schema: dict[str, object]) -> None:
-    path = SCHEMAS / f"{name}.json"
+def test_schema_is_up_to_date(name: str, layout: Any) -> None:
+    path, dialect = SCHEMAS / f"{name}.json", "https://json-schema.org/draft/2020-12/schema"
+    schema = {"$schema": dialect, **TypeAdapter(layout).json_schema()}
     wanted = json.dumps(schema, indent=2) + "\n"
     assert path.read_text() == wanted, f"write json.dumps(schema, indent=2) to {path.name}"
 

@@ -54,7 +54,7 @@ def installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 @pytest.mark.usefixtures("installed")
 def test_where_megatron_is_installed_it_loads_what_is_written() -> None:
     good = handed("1f1b", (7, 9, 9, 7), p=4, m=8)
-    assert megatron_files(good).loaded == ("megatron-core 0.19.9 reads megatron.args",)
+    assert megatron_files(good).read.loaded == ("megatron-core 0.19.9 reads megatron.args",)
     assert good.planned is not None
     three = good.planned.deployment.with_changes(tensor=3)
     with pytest.raises(ValueError, match=r"0\.19\.9 refuses it: .*not divisible"):
@@ -63,14 +63,14 @@ def test_where_megatron_is_installed_it_loads_what_is_written() -> None:
 
 def test_a_parser_that_cannot_be_asked_is_told(installed: Path) -> None:
     (installed / "wheel/megatron/training/arguments.py").write_text("import nothing_of_this_name")
-    told = megatron_files(handed("1f1b", (7, 9, 9, 7), p=4, m=8)).unloaded
+    told = megatron_files(handed("1f1b", (7, 9, 9, 7), p=4, m=8)).read.unloaded
     assert "could not be asked" in told
     assert "nothing_of_this_name" in told
 
 
 def test_without_megatron_nothing_is_said_of_its_parser() -> None:
     made = megatron_files(handed("1f1b", (7, 9, 9, 7), p=4, m=8))
-    assert (made.loaded, made.unloaded) == ((), "megatron-core is not installed here")
+    assert (made.read.loaded, made.read.unloaded) == ((), "megatron-core is not installed here")
 
 
 def planned(text: str, folder: Path) -> HandedFiles:

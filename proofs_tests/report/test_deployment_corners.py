@@ -21,10 +21,10 @@ def test_the_line_joins_what_no_other_beats_in_both() -> None:
         for point in POINTS
         if not any(beats(other, point) for other in POINTS if other is not point)
     }
-    assert {point.name for point in lower_left(POINTS)} == wanted == {"3 9", "4 3", "5 2", "6 1"}
-    assert all(
-        a.ticks < b.ticks for a, b in product(lower_left(POINTS), repeat=2) if a.memory > b.memory
-    )
+    front = lower_left((point.ticks, point.memory) for point in POINTS)
+    named = {f"{ticks:g} {memory:g}" for ticks, memory in front}
+    assert named == wanted == {"3 9", "4 3", "5 2", "6 1"}
+    assert all(a[0] < b[0] for a, b in product(front, repeat=2) if a[1] > b[1])
 
 
 def test_every_deployment_has_a_mark() -> None:

@@ -10,11 +10,12 @@ from pathlib import Path
 import pytest
 
 from bubbleproof.reference_exec.runtime.trace import RankTrace
+from bubbleproof.report.page import render
 from bubbleproof.report.replay_json import ReplayAccount
 from bubbleproof.report.replay_page import (
     MAX_PANELS,
     live_bytes_panels,
-    render,
+    replay_page,
     write_replay_page,
 )
 from bubbleproof.report.viewer.schedule_data import ColumnPlace
@@ -56,7 +57,7 @@ def names(text: str) -> list[str]:
 
 
 def test_measured_and_predicted_stand_beside_each_other() -> None:
-    text = render(page())
+    text = render(replay_page(page()))
     found = re.findall(r'<script type="application/json" id="[\w-]+">(.*?)</script>', text)
     measured, predicted = map(json.loads, found)
     assert (measured["name"], predicted["name"]) == ("as it ran", "as scheduled")
@@ -74,7 +75,7 @@ def test_measured_and_predicted_stand_beside_each_other() -> None:
 
 
 def test_the_page_is_whole_and_escapes_what_it_is_given() -> None:
-    text = render(page())
+    text = render(replay_page(page()))
     assert EVIL not in text
     assert text.count("&lt;img src=x") == 2  # a failure, and what was not checked
     outside = re.sub(r"<script.*?</script>", "", text, flags=re.DOTALL)
@@ -83,7 +84,7 @@ def test_the_page_is_whole_and_escapes_what_it_is_given() -> None:
 
 
 def test_a_run_that_stopped_has_no_measured_chart() -> None:
-    assert names(render(page(stopped="late", passes=()))) == ["as scheduled"]
+    assert names(render(replay_page(page(stopped="late", passes=())))) == ["as scheduled"]
 
 
 def test_the_stairs_show_every_sample() -> None:

@@ -113,13 +113,11 @@ def test_lists_paths_and_torch_objects_are_taken_as_they_are(tmp_path: Path) -> 
     bp.write(tmp_path / "s.csv", rows)
     assert bp.testing.assert_valid(tmp_path / "s.csv").ok
     made = SimpleNamespace(pipeline_order={0: rows[0], 1: rows[1]})
-    assert bp.testing.assert_torch_schedule(made).ok
+    assert bp.testing.assert_valid(made).ok
     with pytest.raises(bp.testing.InvalidSchedule, match=r"dependencies|deadlock"):
         bp.testing.assert_valid([["0B0", "0F0"], ["1F0", "1B0"]])
     tight = bp.Pipeline(num_ranks=2, num_microbatches=1, activation=2, capacity=1)
     with pytest.raises(bp.testing.InvalidSchedule, match="memory"):
-        bp.testing.assert_torch_schedule(made, tight)
-    with pytest.raises(TypeError, match="schedule must be a schedule object of torch, got list"):
-        bp.testing.assert_torch_schedule(rows)
+        bp.testing.assert_valid(tight, made)
     with pytest.raises(AttributeError, match=r"has no 'assert_vali'; it has .*assert_valid"):
         getattr(bp.testing, "assert_vali")  # noqa: B009 - mypy knows that there is none

@@ -21,7 +21,6 @@ from bubbleproof.report.document import replay_rows
 from bubbleproof.report.extras import require_drawing
 from bubbleproof.report.replay_json import (
     ReplayAccount,
-    replay_content,
     write_measured_trace,
     write_replay,
 )
@@ -140,6 +139,6 @@ def write_files(request: ReplayRequest, given: ScheduleFile, report: ReplayRepor
                 measured = measured_schedule(told.problem, told.schedule, report.traces)
                 write_measured_trace(target, *measured, report.traces)
             else:
-                write_replay(target, replay_content(told))
+                write_replay(target, told)
     for written in () if request.output.json else request.targets:
         say(f"wrote {Path(written)}")

@@ -23,7 +23,8 @@ from bubbleproof.formats.clusters.deployed_space import (
     part_values,
 )
 from bubbleproof.formats.printable import harmless
-from bubbleproof.formats.problem_toml import ProblemFile, problem_of, problem_text
+from bubbleproof.formats.problem_toml import ProblemFile, problem_of
+from bubbleproof.formats.toml_text import toml_text
 from bubbleproof.theory.pipelines.shapes.layer_cuts import Layers
 from bubbleproof.theory.pipelines.shapes.plan_space import PlanSpace
 from bubbleproof.verify.candidates.bundle import DeploymentSpace
@@ -109,7 +110,7 @@ def deployed_text(file: ClusterFile, one: CombinationCosts) -> str:
         f"{at.micro_batch}, ZeRO {at.zero}, recompute scope {at.scope}{shared}.",
         f"Estimated, not measured. A step takes {later} us more than its pipeline.",
     )
-    return problem_text(deployed_problem(file, one), remarks)
+    return toml_text(deployed_problem(file, one), remarks)
 
 
 def deployed_file(file: ClusterFile, one: CombinationCosts) -> ProblemFile:

@@ -22,7 +22,7 @@ from bubbleproof.costs.times.estimation import estimated_ms
 from bubbleproof.costs.times.fitted_constants import CONSTANTS
 from bubbleproof.costs.times.job_rows import JobRow
 from bubbleproof.costs.times.profiles import software
-from bubbleproof.facts import Fact, FactCells, FactSource
+from bubbleproof.facts import Fact, FactCells, FactSource, valued
 from bubbleproof.formats.all_or_nothing import written_together
 from bubbleproof.formats.clusters.hardware_toml import (
     hardware_path,
@@ -67,14 +67,11 @@ class FittedHardware(FactSource):
             for each in CONSTANTS
         ]
         return [
-            Fact(key="card", value=found.card.name),
-            Fact(key="rows", value=found.rows),
-            Fact(key="mean_error", value=self.mean_error),
+            *valued("", card=found.card.name, rows=found.rows, mean_error=self.mean_error),
             Fact(key="mean_error_before", value=self.before),
             *([Fact(key="error_of_others", value=self.others[0])] if self.others else []),
-            Fact(key="scope_one_node", value=found.scope_one_node),
-            Fact(key="scope_many_nodes", value=found.scope_many_nodes),
-            Fact(key="constants", value=constants),
+            *valued("", scope_one_node=found.scope_one_node),
+            *valued("", scope_many_nodes=found.scope_many_nodes, constants=constants),
             *(
                 Fact(
                     label=each.name,

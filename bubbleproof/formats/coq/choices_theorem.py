@@ -15,19 +15,12 @@ from collections.abc import Iterator
 
 from bubbleproof.formats.coq.certificate_words import shown_text
 from bubbleproof.formats.coq.choice_words import ChoiceWords
-from bubbleproof.formats.coq.coq_words import (
-    edge_text,
-    lines_text,
-    list_text,
-    stores_text,
-    table_text,
-    task_text,
-)
+from bubbleproof.formats.coq.coq_words import lines_text, list_text, task_text
 from bubbleproof.formats.coq.pipeline_words import (
+    PREAMBLE,
     named,
-    names_text,
-    pipeline_edges,
-    pipeline_theorem,
+    problem_words,
+    schedule_words,
 )
 from bubbleproof.theory.model.measures import measure
 from bubbleproof.theory.model.problem import Problem
@@ -41,26 +34,8 @@ _HEAD = """(* The makespan of the schedule is {value}, and of none of its choice
    {tasks} tasks without choices, {questions} questions; {shown}. Made by bubbleproof; it is
    checked by
        make proofs && coqc -Q build/proofs Bubbleproof FILE.v *)
-
-Require Import ZArith List Bool.
-From Bubbleproof Require Import Definitions Stores Instances OneMachine PricePayments Prices Groups
-  Lifecycles OneStore Volume Facts Absurd Trail Shown Relaxation Cases.
-From Bubbleproof Require Given.
-Import ListNotations.
-Open Scope Z_scope.
-
 """
-_SCHEDULE = """{names}
-
-Definition own_tasks : table := [
-  {table}].
-
-Definition own_edges : list (edge positive) := [
-  {edges}].
-
-Definition stores : list (store positive) := [
-  {stores}].
-{given}
+_CHOICES = """
 (* Those that choices bring have no limit. *)
 Definition own_stores := stores ++ repeat unlimited {more_stores}.
 
@@ -73,20 +48,8 @@ Definition chosen_problem := let added := map adds chosen in
   instance (with_tasks own_tasks added) (with_edges own_edges added).
 Definition chosen_stores := with_stores own_stores (map adds chosen).
 
-Definition rows : schedule positive := [
-  {rows}].
-
 Theorem schedule_answers : answered questions chosen.
 Proof. apply (picked_is_answered {picked}). vm_cast_no_check (eq_refl (Some chosen)). Qed.
-
-Theorem schedule_is_valid : valid positive chosen_problem rows.
-Proof. apply (check_sound positive Pos.eq_dec). vm_cast_no_check (eq_refl true). Qed.
-
-Theorem schedule_keeps_memory : in_memory positive Pos.eq_dec chosen_problem chosen_stores rows.
-Proof. apply check_memory_iff. vm_cast_no_check (eq_refl true). Qed.
-
-Theorem schedule_takes : spans (fun r => r <? {ranks}) chosen_problem rows {first} {last}.
-Proof. apply check_spans_iff. vm_cast_no_check (eq_refl true). Qed.
 """
 _BOUND = """
 Definition proofs : list case_proof := [
@@ -150,7 +113,7 @@ def choices_theorem(
     bound = _BOUND.format(
         proofs=lines_text([*cases_text(words, shown)]), ranks=problem.num_ranks, bound=proof.bound
     )
-    return head + said + named(bound, words.names)
+    return head + PREAMBLE + said + named(bound, words.names)
 
 
 def chosen_text(words: ChoiceWords, problem: Problem, schedule: Schedule) -> str:
@@ -159,24 +122,15 @@ def chosen_text(words: ChoiceWords, problem: Problem, schedule: Schedule) -> str
     Raises ``ValueError`` for a pipeline that ``Given.v`` does not know, and for a problem that is
     not the one of an answer to all questions.
     """
-    given = pipeline_theorem(words.pipeline, tasks="own_tasks", stores="stores")
-    picked = list_text(f"{place}%nat" for place in _answers(words, problem))
-    first = int(schedule.start[schedule.program.resource < problem.num_ranks].min())
-    text = _SCHEDULE.format(
-        names="{names}",
-        table=lines_text([*table_text(words.base)]),
-        edges=lines_text([*map(edge_text, pipeline_edges(words.base, words.pipeline))]),
-        stores=lines_text([*stores_text(words.base)]),
-        given=given,
+    stated = problem_words(words.base, words.pipeline, words.names)
+    choices = _CHOICES.format(
         more_stores=f"{words.num_more_stores}%nat",
         asked=words.questions_text(),
-        picked=picked,
-        rows=lines_text([*_rows(words, problem, schedule)]),
-        ranks=problem.num_ranks,
-        first=first,
-        last=first + measure(problem, schedule).makespan,
+        picked=list_text(f"{place}%nat" for place in _answers(words, problem)),
     )
-    return named(text, words.names).replace("{names}", names_text(words.names))
+    rows = _rows(words, problem, schedule)
+    at = {"of": "chosen_problem", "stores": "chosen_stores"}
+    return stated + named(choices + schedule_words(problem, schedule, rows, **at), words.names)
 
 
 def _answers(words: ChoiceWords, problem: Problem) -> Iterator[int]:

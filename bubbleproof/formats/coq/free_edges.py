@@ -7,10 +7,8 @@ stops, and by which paths of precedences these are forced (``verify.certificates
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import TypeVar
 
 import numpy as np
 
@@ -20,7 +18,6 @@ from bubbleproof.theory.model.problem import Problem
 from bubbleproof.verify.certificates.chains import Chain, in_order
 from bubbleproof.verify.certificates.index_order import IndexOrder, index_order
 
-T = TypeVar("T")
 Row = tuple[int, ...]  # a class: its tasks by microbatch
 
 
@@ -160,38 +157,3 @@ def _row(row: Row) -> str:
 def ways_text(problem: Problem, store: int) -> str:
     """The ways through a store's lifecycles as a list."""
     return list_text(list_text(map(_row, way)) for way in ways_of(problem, store))
-
-
-def ways_words(problem: Problem, store: int) -> Iterator[int]:
-    """The same as numbers."""
-    yield from _many(ways_of(problem, store), lambda way: _many(way, _row_words))
-
-
-def free_words(problem: Problem) -> Iterator[int]:
-    """Groups and lifecycles as numbers, for the extracted checker."""
-    groups, lives = groups_of(problem), lives_of(problem)
-    yield len(groups)
-    for group in groups:
-        yield from _many(group, _row_words)
-    yield len(lives)
-    for life in lives:
-        *middle, last = life.stops
-        yield from (life.store, *_row_words(life.begins), life.acquired)
-        yield from _many(middle, _stop_words)
-        yield from (*_row_words(last.row), *_many(last.via, _row_words), last.delta)
-
-
-def _many(items: Sequence[T], words: Callable[[T], Iterator[int]]) -> Iterator[int]:
-    yield len(items)
-    for item in items:
-        yield from words(item)
-
-
-def _row_words(row: Row) -> Iterator[int]:
-    yield len(row)
-    yield from (task + 1 for task in row)
-
-
-def _stop_words(stop: LifeStop) -> Iterator[int]:
-    yield from _many(stop.via, _row_words)
-    yield from (*_row_words(stop.row), int(stop.at_end), stop.delta)

@@ -1,4 +1,5 @@
-"""A pipeline as it is given, in the words of ``proofs/Given.v``, and the names of its tasks.
+"""A pipeline as it is given, in the words of ``proofs/Given.v``, the names of its tasks, and what
+every file says of a problem and a schedule.
 
 Coq derives the problem of the pipeline by itself and compares it with the tasks, edges and stores
 that are written out: what ``theory.pipelines.pipeline`` derived. A file so is about the numbers of
@@ -8,12 +9,23 @@ a problem file, and another number there makes it no theorem.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from fractions import Fraction
 
-from bubbleproof.formats.coq.coq_words import Edge, list_text, own_edges, task_text
+from bubbleproof.formats.coq.coq_words import (
+    Edge,
+    edge_text,
+    lines_text,
+    list_text,
+    own_edges,
+    stores_text,
+    table_text,
+    task_text,
+)
 from bubbleproof.theory.model.actions import NONE, Kind
+from bubbleproof.theory.model.measures import measure
 from bubbleproof.theory.model.problem import Problem
+from bubbleproof.theory.model.schedule import Schedule
 from bubbleproof.theory.pipelines.choices import CHOICES
 from bubbleproof.theory.pipelines.links import Link, Links
 from bubbleproof.theory.pipelines.pipeline import Pipeline
@@ -34,14 +46,82 @@ Definition pipeline : Given.pipeline_given := {{|
   {fields} |}}.
 
 Theorem problem_is_of_the_pipeline :
-  instance {tasks} own_edges = Given.problem_of pipeline /\\
-  {stores} = Given.stores_of pipeline.
+  instance own_tasks own_edges = Given.problem_of pipeline /\\
+  stores = Given.stores_of pipeline.
 Proof.
   apply Given.written_is;
-    [vm_cast_no_check (eq_refl {tasks}) | vm_cast_no_check (eq_refl own_edges)
-    | vm_cast_no_check (eq_refl {stores})].
+    [vm_cast_no_check (eq_refl own_tasks) | vm_cast_no_check (eq_refl own_edges)
+    | vm_cast_no_check (eq_refl stores)].
 Qed.
 """
+PREAMBLE = """
+Require Import ZArith List Bool.
+From Bubbleproof Require Import Definitions Stores Instances Bounds OneMachine PricePayments Prices
+  Groups Lifecycles OneStore Volume Facts Absurd Trail Shown SpanIdle Windows WindowRows Relaxation
+  Cases.
+From Bubbleproof Require Given Plans.
+Import ListNotations.
+Open Scope Z_scope.
+"""
+_PROBLEM = """
+{names}
+
+Definition own_tasks : table := [
+  {table}].
+
+Definition own_edges : list (edge positive) := [
+  {edges}].
+
+Definition stores : list (store positive) := [
+  {stores}].
+{pipeline}"""
+_SCHEDULE = """
+Definition rows : schedule positive := [
+  {rows}].
+
+Theorem schedule_is_valid : valid positive {problem} rows.
+Proof. apply (check_sound positive Pos.eq_dec). vm_cast_no_check (eq_refl true). Qed.
+
+Theorem schedule_keeps_memory : in_memory positive Pos.eq_dec {problem} {stores} rows.
+Proof. apply check_memory_iff. vm_cast_no_check (eq_refl true). Qed.
+
+Theorem schedule_takes : spans (fun r => r <? {ranks}) {problem} rows {first} {last}.
+Proof. apply check_spans_iff. vm_cast_no_check (eq_refl true). Qed.
+"""
+
+
+def problem_words(problem: Problem, pipeline: Pipeline | None, names: Sequence[str]) -> str:
+    """The names, the problem and, where there is one, the pipeline that it is derived from.
+
+    Raises ``ValueError`` as ``require_known`` does.
+    """
+    edges = own_edges(problem) if pipeline is None else pipeline_edges(problem, pipeline)
+    text = _PROBLEM.format(
+        names="{names}",
+        table=lines_text([*table_text(problem)]),
+        edges=lines_text([*map(edge_text, edges)]),
+        stores=lines_text([*stores_text(problem)]),
+        pipeline="" if pipeline is None else _TEXT.format(fields=given_text(pipeline)),
+    )
+    return named(text, names).replace("{names}", names_text(names))
+
+
+def schedule_words(
+    problem: Problem, schedule: Schedule, rows: Iterable[str], *, of: str, stores: str
+) -> str:
+    """The rows of a schedule, that they are valid and within memory, and how long they take.
+
+    ``of`` and ``stores`` are what the problem and its stores are called there.
+    """
+    first = int(schedule.start[schedule.program.resource < problem.num_ranks].min())
+    return _SCHEDULE.format(
+        rows=lines_text([*rows]),
+        problem=of,
+        stores=stores,
+        ranks=problem.num_ranks,
+        first=first,
+        last=first + measure(problem, schedule).makespan,
+    )
 
 
 def require_known(pipeline: Pipeline) -> None:
@@ -58,14 +138,6 @@ def _unknown(pipeline: Pipeline) -> Iterator[str]:
         yield "placement bidirectional"
     if pipeline.workspace:
         yield "weight_workspace"
-
-
-def pipeline_theorem(pipeline: Pipeline, tasks: str, stores: str) -> str:
-    """The pipeline, and the theorem that its problem is written as ``tasks`` and ``stores``.
-
-    Raises ``ValueError`` as ``require_known`` does.
-    """
-    return _TEXT.format(fields=given_text(pipeline), tasks=tasks, stores=stores)
 
 
 def given_text(pipeline: Pipeline) -> str:

@@ -19,7 +19,7 @@ import numpy as np
 from bubbleproof.formats.coq.choice_words import ChoiceWords
 from bubbleproof.formats.coq.choices_theorem import cases_text, chosen_text
 from bubbleproof.formats.coq.coq_words import lines_text, list_text
-from bubbleproof.formats.coq.pipeline_words import given_text, placing_text
+from bubbleproof.formats.coq.pipeline_words import PREAMBLE, given_text, placing_text
 from bubbleproof.theory.model.measures import measure
 from bubbleproof.theory.pipelines.allowed import AllowedChoices
 from bubbleproof.theory.pipelines.pipeline import Pipeline
@@ -64,14 +64,7 @@ Definition space : Plans.plan_space := {{|
 _TEXT = """(* The makespan of the plan is {value}, and of no schedule of its choices below {bound}.
    {candidates} candidates, {number} of them legal. Made by bubbleproof; it is checked by
        make proofs && coqc -Q build/proofs Bubbleproof FILE.v *)
-
-Require Import ZArith List Bool.
-From Bubbleproof Require Import Definitions Stores Instances OneMachine PricePayments Prices Groups
-  Lifecycles OneStore Volume Facts Absurd Trail Shown Relaxation Cases.
-From Bubbleproof Require Given Plans.
-Import ListNotations.
-Open Scope Z_scope.
-
+{preamble}
 (* The problem file states a rank's work as one chunk and one slice, and lists what is tried. *)
 {space}
 
@@ -124,6 +117,7 @@ def plan_theorem(plan: GivenPlan, bundle: tuple[CandidateBound, ...]) -> str:
     bound = min(entry.bound for entry in bundle)
     words = {each.candidate: words_of(space, each.candidate) for each in bundle}
     return _TEXT.format(
+        preamble=PREAMBLE,
         value=measure(plan.problem, plan.schedule).makespan,
         bound=bound,
         candidates=len(space.candidates()),

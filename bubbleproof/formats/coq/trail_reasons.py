@@ -4,12 +4,16 @@ A certificate names its lemmas (``verify.certificates.certificate``); that each 
 finds by propagation. Coq is told which edge, order or lemma moves which bound.
 ``RememberedReasons`` propagates as the checker does and keeps of each fact where it comes from; of
 each lemma what its contradiction rests on is written, and nothing else.
+
+A fact is about a least start, a greatest one, which is kept negated, or an order. So values only
+rise, and an edge from a to b is an arc from the least start of a to that of b, and one from the
+greatest of b to that of a.
 """
 
 from __future__ import annotations
 
 from collections import defaultdict, deque
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from bubbleproof.formats.coq.coq_words import (
@@ -23,6 +27,7 @@ from bubbleproof.theory.model.problem import Problem
 LOW, HIGH, AHEAD = ">=", "<=", "<"
 Literal = tuple[str, int, int]  # as a lemma of a certificate has it
 Key = tuple[str, int, int]  # what a fact is about: (LOW, t, 0), (HIGH, t, 0) or (AHEAD, a, b)
+Arc = tuple[Key, int, str]  # where it leads to, by how many ticks, by which step
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,48 +57,57 @@ class RememberedReasons:
     def __init__(self, problem: Problem, limit: int) -> None:
         self.ticks: list[int] = problem.duration.tolist()
         self.facts, self.known = list[TrailFact](), dict[Key, int]()
-        self.undo: list[tuple[Key, int | None]] = []
         self.clauses: list[tuple[Literal, ...]] = []
         self.clauses_of: dict[int, set[int]] = defaultdict(set)  # by task
         self.contradiction: tuple[str, tuple[int, ...]] | None = None
         self.queue: deque[Key] = deque()
         self.told = set[int]()  # sure facts that Coq has been told
         self.paths: dict[tuple[int, int], int] = {}
-        self._take_edges(problem)
-        self._take_rivals(problem)
         homes = homes_of(problem)
+        self._take_edges(problem)
+        self._take_rivals(homes)
         for task, places in enumerate(homes):
             if any(place < problem.num_ranks for place in places):
                 step = f"Inside {task_text(task)}"
                 self.add((LOW, task, 0), 0, step, ())
-                self.add((HIGH, task, 0), limit - self.ticks[task], step, ())
+                self.add((HIGH, task, 0), self.ticks[task] - limit, step, ())
         self.propagate()
 
     def _take_edges(self, problem: Problem) -> None:
+        self.arcs: dict[Key, list[Arc]] = defaultdict(list)
+        before: dict[int, list[int]] = defaultdict(list)
         lags: dict[tuple[int, int], int] = {}
         for a, b, lag in certificate_edges(problem):
             lags[a, b] = max(lag, lags.get((a, b), lag))
-        self.after: dict[int, list[tuple[int, int]]] = defaultdict(list)
-        self.before: dict[int, list[tuple[int, int]]] = defaultdict(list)
         for (a, b), lag in lags.items():
-            self.after[a].append((b, lag))
-            self.before[b].append((a, lag))
+            for source, target, ticks, step in self._ways(a, b, lag, "Along", "Against"):
+                self.arcs[source].append((target, ticks, step))
+            if lag >= 0:
+                before[b].append(a)
         # by task: of each that ends before it, where the way to it goes on
         self.hop: list[dict[int, int]] = []
         for task in range(problem.num_tasks):
             found, waiting = dict[int, int](), deque([task])
             while waiting:
                 at = waiting.popleft()
-                for other, lag in self.before[at]:
-                    if lag >= 0 and other not in found and other != task:
+                for other in before[at]:
+                    if other not in found and other != task:
                         found[other] = at
                         waiting.append(other)
             self.hop.append(found)
 
-    def _take_rivals(self, problem: Problem) -> None:
+    def _ways(
+        self, a: int, b: int, lag: int, forth: str, back: str
+    ) -> Iterator[tuple[Key, Key, int, str]]:
+        """The two arcs of it that a ends ``lag`` ticks before the start of b, by their steps."""
+        ticks, tasks = self.ticks[a] + lag, f"{task_text(a)} {task_text(b)}"
+        yield (LOW, a, 0), (LOW, b, 0), ticks, f"{forth} {tasks}"
+        yield (HIGH, b, 0), (HIGH, a, 0), ticks, f"{back} {tasks}"
+
+    def _take_rivals(self, homes: Sequence[Sequence[int]]) -> None:
         """Tasks that take time, share a resource, and are ordered by no path."""
         on: dict[int, list[int]] = defaultdict(list)
-        for task, places in enumerate(homes_of(problem)):
+        for task, places in enumerate(homes):
             for place in places if self.ticks[task] else ():
                 on[place].append(task)
         self.rivals: list[set[int]] = [set() for _ in self.ticks]
@@ -109,40 +123,30 @@ class RememberedReasons:
     ) -> None:
         """Take in a fact, unless as much is known."""
         old = self.known.get(key)
-        if old is not None and not self._is_more(key, value, self.facts[old].value):
+        if old is not None and value <= self.facts[old].value:
             return
         sure = sure and all(self.facts[each].is_sure for each in needs)
         self.facts.append(TrailFact(value=value, step=step, needs=needs, is_sure=sure))
-        self.undo.append((key, old))
         self.known[key] = len(self.facts) - 1
         self.queue.append(key)
 
-    @staticmethod
-    def _is_more(key: Key, value: int, old: int) -> bool:
-        return value > old if key[0] == LOW else key[0] == HIGH and value < old
-
-    def go_back(self, mark: int) -> None:
-        """Forget what was taken in since there were ``mark`` changes."""
-        for key, old in reversed(self.undo[mark:]):
-            if old is None:
-                del self.known[key]
-            else:
-                self.known[key] = old
-        del self.undo[mark:]
+    def go_back(self, known: dict[Key, int]) -> None:
+        """Forget what was taken in since this was known."""
+        self.known = known
         self.queue.clear()
         self.contradiction = None
 
     def least(self, task: int) -> tuple[int, int] | None:
         """The least start of a task, and the fact that says so."""
-        return self._value((LOW, task, 0))
+        return self._value((LOW, task, 0), 1)
 
     def greatest(self, task: int) -> tuple[int, int] | None:
         """The greatest start of a task, and the fact that says so."""
-        return self._value((HIGH, task, 0))
+        return self._value((HIGH, task, 0), -1)
 
-    def _value(self, key: Key) -> tuple[int, int] | None:
+    def _value(self, key: Key, sign: int) -> tuple[int, int] | None:
         at = self.known.get(key)
-        return None if at is None else (self.facts[at].value, at)
+        return None if at is None else (sign * self.facts[at].value, at)
 
     # ---- What follows. ----
 
@@ -153,26 +157,21 @@ class RememberedReasons:
             if kind == AHEAD:
                 self._order(a, b)
             else:
-                self._bound(kind, a)
+                self._bound((kind, a, b))
             for number in sorted(
                 {*self.clauses_of[a], *(self.clauses_of[b] if kind == AHEAD else ())}
             ):
                 self._clause(number)
 
-    def _bound(self, kind: str, task: int) -> None:
+    def _bound(self, key: Key) -> None:
+        kind, task, _ = key
         least, greatest = self.least(task), self.greatest(task)
         if least and greatest and least[0] > greatest[0]:
             self.contradiction = f"Gone {task_text(task)}", (least[1], greatest[1])
             return
-        if kind == LOW and least:
-            for other, lag in self.after[task]:
-                step = f"Along {task_text(task)} {task_text(other)}"
-                self.add((LOW, other, 0), least[0] + self.ticks[task] + lag, step, (least[1],))
-        if kind == HIGH and greatest:
-            for other, lag in self.before[task]:
-                step = f"Against {task_text(other)} {task_text(task)}"
-                value = greatest[0] - lag - self.ticks[other]
-                self.add((HIGH, other, 0), value, step, (greatest[1],))
+        at = self.known[key]
+        for target, ticks, step in self.arcs[key]:
+            self.add(target, self.facts[at].value + ticks, step, (at,))
         for other in self.rivals[task]:
             a, b = (task, other) if kind == LOW else (other, task)
             self._turn(task, other)
@@ -190,15 +189,9 @@ class RememberedReasons:
     def _turn(self, a: int, b: int) -> None:
         """What it moves that a ends by the start of b."""
         at = self.known.get((AHEAD, a, b))
-        if at is None:
-            return
-        least, greatest = self.least(a), self.greatest(b)
-        if least:
-            step = f"Turn {task_text(a)} {task_text(b)}"
-            self.add((LOW, b, 0), least[0] + self.ticks[a], step, (at, least[1]))
-        if greatest:
-            step = f"Unturn {task_text(a)} {task_text(b)}"
-            self.add((HIGH, a, 0), greatest[0] - self.ticks[a], step, (at, greatest[1]))
+        for source, target, ticks, step in self._ways(a, b, 0, "Turn", "Unturn"):
+            if at is not None and (bound := self.known.get(source)) is not None:
+                self.add(target, self.facts[bound].value + ticks, step, (at, bound))
 
     def _order(self, a: int, b: int) -> None:
         self._turn(a, b)
@@ -249,9 +242,7 @@ class RememberedReasons:
 
     def suppose(self, literal: Literal, step: str = "", needs: tuple[int, ...] = ()) -> None:
         """Take in a literal, which is supposed unless a step shows it."""
-        relation, a, n = literal
-        key, value = ((AHEAD, a, n), 1) if relation == AHEAD else ((relation, a, 0), n)
-        self.add(key, value, step, needs, sure=bool(step))
+        self.add(*self._meant(literal), step, needs, sure=bool(step))
 
     def learn(self, literals: Sequence[Literal]) -> None:
         """From now on one of the literals is true."""
@@ -261,16 +252,18 @@ class RememberedReasons:
             for task in (a, b) if relation == AHEAD else (a,):
                 self.clauses_of[task].add(number)
         if len(literals) == 1:
-            self.add(*self._sure(literals[0]))
+            self.add(*self._meant(literals[0]), "", ())
             self.told.add(len(self.facts) - 1)
         self._clause(number)
         self.propagate()
 
     @staticmethod
-    def _sure(literal: Literal) -> tuple[Key, int, str, tuple[int, ...]]:
+    def _meant(literal: Literal) -> tuple[Key, int]:
+        """What a literal is about, and the value that it says."""
         relation, a, n = literal
-        key = (AHEAD, a, n) if relation == AHEAD else (relation, a, 0)
-        return key, 1 if relation == AHEAD else n, "", ()
+        if relation == AHEAD:
+            return (AHEAD, a, n), 1
+        return (relation, a, 0), n if relation == LOW else -n
 
     def steps_to(self, needs: Iterable[int]) -> tuple[list[str], list[str]]:
         """The steps that lead to some facts: those of sure ones not told before, and the others."""

@@ -76,7 +76,7 @@ class TrailWords:
 
     def _item(self, number: int, lemma: Lemma, literals: list[Literal]) -> Iterator[str]:
         reasons = self.reasons
-        mark = len(reasons.undo)
+        known = dict(reasons.known)
         for literal in literals:
             reasons.suppose(negation(literal))
         reasons.propagate()
@@ -84,7 +84,7 @@ class TrailWords:
         if found is None:
             raise ValueError(f"--coq has no words for why lemma {number} follows")
         yield from self._learnt(literals, found)
-        reasons.go_back(mark)
+        reasons.go_back(known)
         if literals:
             reasons.learn(literals)
 

@@ -142,11 +142,3 @@ class ClusterFileLayout(Layout):
     batch: BatchLayout
     plan: ClusterPlanLayout = ClusterPlanLayout()
     solve: SolveLayout = SolveLayout()
-
-
-def cluster_schema() -> dict[str, object]:
-    """The JSON schema of a problem file that starts from a model."""
-    return {
-        "$schema": "https://json-schema.org/draft/2020-12/schema",
-        **ClusterFileLayout.model_json_schema(),
-    }

@@ -160,14 +160,6 @@ def problem_layout() -> type[ProblemFileLayout]:
     return create_model(base.__name__, __base__=base, __doc__=base.__doc__, **fields)
 
 
-def problem_schema() -> dict[str, object]:
-    """The JSON schema of a problem file."""
-    return {
-        "$schema": "https://json-schema.org/draft/2020-12/schema",
-        **problem_layout().model_json_schema(),
-    }
-
-
 class TickFields(TypedDict):
     """Ticks as a ``Pipeline`` takes them; without a split backward I and W stay at one tick."""
 

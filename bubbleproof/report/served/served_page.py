@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from importlib.resources import files
 
-from bubbleproof.report.document import page_style
+from bubbleproof.report.document import html_page
 from bubbleproof.report.html import embedded_json
 from bubbleproof.report.palette import fill, text_on
 from bubbleproof.report.viewer.viewer_parts import viewer_script
@@ -50,26 +50,16 @@ _BODY = """<main><h1>Schedule editor</h1>
 def framed_page() -> str:
     """The page in the frame: a viewer that draws what the page around it sends."""
     script = files("bubbleproof.report").joinpath("served", "framed.js").read_text("utf-8")
-    return (
-        '<!doctype html>\n<html lang="en" class="bubbleproof"><head><meta charset="utf-8">'
-        '<meta name="viewport" content="width=device-width, initial-scale=1">'
-        f"<title>the schedule</title><style>{page_style()}</style></head>\n"
-        f'<body class="framed"><div class="viewer" id="framed"></div>{viewer_script(script)}'
-        "</body></html>\n"
-    )
+    content = f'<div class="viewer" id="framed"></div>{viewer_script(script)}'
+    return html_page("the schedule", content, css="framed")
 
 
 def served_page(settings: Mapping[str, object]) -> str:
     """The page as text; it loads nothing but the frame."""
     room = files("bubbleproof.report")
-    style = page_style() + room.joinpath("served", "served.css").read_text("utf-8")
     parts = (room.joinpath("served", f"{name}.js").read_text("utf-8") for name in SCRIPTS)
     colours = {kind.name: [fill(kind), text_on(fill(kind))] for kind in Kind}
     data = embedded_json({**settings, "colours": colours}, name="settings")
-    return (
-        '<!doctype html>\n<html lang="en" class="bubbleproof"><head><meta charset="utf-8">'
-        '<meta name="viewport" content="width=device-width, initial-scale=1">'
-        f"<title>bubbleproof serve</title><style>{style}</style></head>\n<body>{_BODY}"
-        f'{data}<script>(function () {{\n"use strict";\n{"".join(parts)}}})();</script>'
-        "</body></html>\n"
-    )
+    script = f'<script>(function () {{\n"use strict";\n{"".join(parts)}}})();</script>'
+    style = room.joinpath("served", "served.css").read_text("utf-8")
+    return html_page("bubbleproof serve", f"\n{_BODY}{data}{script}", style=style)

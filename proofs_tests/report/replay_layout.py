@@ -1,4 +1,4 @@
-"""The keys of a replay file, their types and ranges; ``replay_json`` tells their meaning."""
+"""The keys of a replay file, their types and ranges; ``report.replay_json`` tells their meaning."""
 
 from __future__ import annotations
 
@@ -176,11 +176,3 @@ class ReplayLayout(Layout):
     not_checked: list[str]
     not_counted: list[str] = Field(default_factory=list)
     work: WorkLayout | None = None
-
-
-def replay_schema() -> dict[str, object]:
-    """The JSON schema of a replay file."""
-    return {
-        "$schema": "https://json-schema.org/draft/2020-12/schema",
-        **ReplayLayout.model_json_schema(),
-    }
