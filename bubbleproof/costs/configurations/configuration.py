@@ -75,24 +75,6 @@ class Configuration:
         """
         return self._whole(name, default, least=0)
 
-    def ratio(self, name: str, default: float) -> float:
-        """A number above 0.
-
-        Parameters
-        ----------
-        name
-            The key.
-        default
-            What it is where the key is not there.
-        """
-        key, value = self._find(name)
-        if value in (_NONE, None):
-            return default
-        if isinstance(value, bool) or not isinstance(value, int | float) or value <= 0:
-            raise self.wrong(key, "a number above 0", value)
-        self.used[key] = value
-        return float(value)
-
     def flag(self, name: str, default: bool = False) -> bool:
         """true or false.
 
