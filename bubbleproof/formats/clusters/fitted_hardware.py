@@ -17,10 +17,9 @@ from bubbleproof.costs.times.calibration import (
     require_products,
 )
 from bubbleproof.costs.times.cards import Card
-from bubbleproof.costs.times.constants import starts
+from bubbleproof.costs.times.constants import CONSTANTS, starts
 from bubbleproof.costs.times.estimate_errors import error_of_one
 from bubbleproof.costs.times.estimation import estimated_ms
-from bubbleproof.costs.times.fitted_constants import CONSTANTS
 from bubbleproof.costs.times.job_rows import JobRow
 from bubbleproof.costs.times.profiles import software
 from bubbleproof.facts import Fact, FactCells, FactSource
