@@ -5,28 +5,18 @@ A key may have several names (``n_embd`` for ``hidden_size``); the first that th
 
 from __future__ import annotations
 
+import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 from bubbleproof.theory.near_names import did_you_mean
 
 LARGEST = 1 << 40
 _NONE: Any = object()
-# Names of the same thing in configurations of other types.
-OTHER_NAMES = {
-    "hidden_size": ("n_embd", "n_embed", "d_model", "model_dim"),
-    "num_hidden_layers": ("n_layer", "n_layers", "num_layers"),
-    "num_attention_heads": ("n_head", "n_heads"),
-    "num_key_value_heads": ("kv_n_heads",),
-    "intermediate_size": ("n_inner", "ffn_dim", "ffn_hidden_size"),
-    "max_position_embeddings": ("n_positions", "n_ctx", "max_seq_len", "seq_length"),
-    "num_experts": ("num_local_experts", "n_routed_experts", "moe_num_experts"),
-    "num_experts_per_tok": ("num_experts_per_token", "moe_k", "moe_topk", "moe_top_k"),
-    "moe_intermediate_size": ("expert_ffn_hidden_size",),
-    "attention_bias": ("use_qkv_bias", "qkv_bias", "use_attention_bias"),
-    "sliding_window": ("sliding_window_size",),
-}
+KEYS = tomllib.loads(Path(__file__).with_name("keys.toml").read_text(encoding="utf-8"))
+OTHER_NAMES: Mapping[str, Sequence[str]] = KEYS["other_names"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

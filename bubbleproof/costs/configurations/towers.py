@@ -12,6 +12,7 @@ from collections.abc import Callable
 from typing import Any
 
 from bubbleproof.costs.configurations.configuration import Configuration
+from bubbleproof.costs.configurations.decoder_types import TABLES
 from bubbleproof.costs.further_layers import PROJECTION
 from bubbleproof.costs.layer_operation import LayerOperation, Number
 from bubbleproof.costs.transformer import Transformer
@@ -198,19 +199,10 @@ def _merger(keys: Configuration, width: int, out: int, norm: int) -> tuple[Trans
     return _ends(merged, PATCHES // square, *made), 1, PROJECTION
 
 
+TOWERS: dict[str, Made] = {
+    "siglip": siglip, "qwen_2": qwen_2, "qwen_2_5": qwen_2_5, "whisper": whisper,
+}  # fmt: skip
 COMPOSITES: dict[str, tuple[str, Made | None]] = {
-    "gemma3": ("gemma3_text", siglip),
-    "qwen2_vl": ("qwen2", qwen_2),
-    "qwen2_5_vl": ("qwen2", qwen_2_5),
-    "qwen2_audio": ("qwen2", whisper),
-    "qwen3_vl": ("qwen3", None),
-    "qwen3_vl_moe": ("qwen3_moe", None),
-    "qwen3_5": ("qwen3_5_text", None),
-    "qwen3_5_moe": ("qwen3_5_moe_text", None),
-    "llama4": ("llama4_text", None),
-    "glm4v": ("glm4", None),
-    "glm4v_moe": ("glm4_moe", None),
-    "mistral3": ("mistral", None),
-    "llava": ("llama", None),
-    "kimi_k2": ("deepseek_v3", None),
+    name: (kind, TOWERS[tower[0]] if tower else None)
+    for name, (kind, *tower) in TABLES["composites"].items()
 }
