@@ -252,7 +252,7 @@ def changed_plans(
     return tuple(plans)
 
 
-def what_if_fact(plans: Sequence[ChangedPlan], plan: SearchResults) -> Fact:
-    """What became of each change beside the plan."""
+def what_if_facts(plans: Sequence[ChangedPlan], plan: SearchResults) -> list[Fact]:
+    """What became of each change beside the plan, where any are asked for."""
     value, told = [one.to_json() for one in plans], "; ".join(one.text(plan) for one in plans)
-    return Fact(key="what_if", label="what if", told=told, value=value)
+    return [Fact(key="what_if", label="what if", told=told, value=value)] if plans else []
