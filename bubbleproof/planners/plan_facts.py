@@ -7,10 +7,11 @@ of other deployments goes, and what would make a job fit.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from typing import Any, ClassVar, Self
 
 from bubbleproof.costs.combinations import AnyCount
+from bubbleproof.declared import extended
 from bubbleproof.facts import Fact, FactCells, FactSource
 from bubbleproof.formats.clusters.cluster_toml import ClusterFile
 from bubbleproof.formats.clusters.deployed_content import deployed_file
@@ -46,9 +47,7 @@ class _StatedPlan(FactSource):
     @classmethod
     def of(cls, file: ProblemFile | ClusterFile, found: Any, **beside: Any) -> Self:
         """What was found of the file."""
-        own: Any = cls
-        told = {each.name: getattr(found, each.name) for each in fields(found)}
-        return own(file=file, **told, **beside)  # type: ignore[no-any-return]  # one of its own
+        return extended(cls, found, file=file, **beside)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

@@ -23,7 +23,6 @@ from bubbleproof.planners.configuration_words import (
     deployment_parts,
     in_words,
     more,
-    shape_parts,
 )
 from bubbleproof.planners.fitting_changes import own_with_fits
 from bubbleproof.planners.own_run import NotLegalRun, OwnRun, changed, own_run
@@ -153,7 +152,7 @@ class SideBySide(FactSource):
 
     def _run(self, run: OwnRun) -> str:
         job = self.file.training
-        name = in_words({**deployment_parts(run.combination), **shape_parts(run.candidate)})
+        name = in_words(deployment_parts(run.combination, run.candidate))
         mfu = f"MFU {100 * utilisation(job, run.iteration):.1f} %"
         held = amount_of(run.on_card, job.cluster.memory, "bytes")
         room = held if run.fits else room_text(self.file, run)

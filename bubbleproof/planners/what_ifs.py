@@ -24,12 +24,12 @@ from bubbleproof.planners.cluster_results import (
     tokens_per_second,
 )
 from bubbleproof.planners.configuration_words import (
+    Parts,
     amount_of,
     deployment_parts,
     difference,
     in_words,
     more,
-    shape_parts,
 )
 from bubbleproof.planners.outcome import Outcome
 from bubbleproof.planners.plan_results import took
@@ -141,9 +141,8 @@ class ChangedPlan:
         }
 
 
-def _parts(found: ClusterPlan) -> dict[str, str]:
-    at = deployment_parts(found.winner.combination)
-    return {**at, **shape_parts(found.plan.winner.candidate)}
+def _parts(found: ClusterPlan) -> Parts:
+    return deployment_parts(found.winner.combination, found.plan.winner.candidate)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

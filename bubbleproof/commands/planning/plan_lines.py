@@ -99,8 +99,7 @@ def _left_open(found: AnyClusterPlan) -> str:
 
 def deployment_text(found: ClusterPlan) -> str:
     """The winner's configuration."""
-    shape = shape_parts(found.plan.winner.candidate)
-    return in_words({**deployment_parts(found.winner.combination), **shape})
+    return in_words(deployment_parts(found.winner.combination, found.plan.winner.candidate))
 
 
 def iteration_text(file: ClusterFile, found: ClusterPlan) -> str:
@@ -126,13 +125,12 @@ def _nearest(file: ClusterFile, found: ClusterPlan) -> list[str]:
     """The next deployments that were timed (even: within the error of the plan), what almost fits,
     and what is pruned next."""
     won, card = found.winner.combination, file.training.cluster.memory
-    best = {**deployment_parts(won), **shape_parts(found.plan.winner.candidate)}
+    best = deployment_parts(won, found.plan.winner.candidate)
 
     def name(row: DeploymentRow) -> str:
-        parts = dict(deployment_parts(row.combination))
         if isinstance(row, SolvedDeployment):
-            return difference({**parts, **shape_parts(row.candidate)}, best)
-        return difference(parts, deployment_parts(won))
+            return difference(deployment_parts(row.combination, row.candidate), best)
+        return difference(deployment_parts(row.combination), deployment_parts(won))
 
     timed = sorted((r for r in found.solved if r.combination != won), key=lambda r: r.value)
     error = estimate_error(file)
