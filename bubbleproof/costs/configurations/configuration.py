@@ -75,13 +75,7 @@ class Configuration:
         default
             What it is where the key is not there.
         """
-        key, value = self._find(name)
-        if value in (_NONE, None):
-            return default
-        if not isinstance(value, bool):
-            raise self.wrong(key, "true or false", value)
-        self.used[key] = value
-        return value
+        return bool(self._checked(name, default, "true or false", bool))
 
     def word(self, name: str, default: str = "") -> str:
         """A text.
@@ -93,13 +87,7 @@ class Configuration:
         default
             What it is where the key is not there.
         """
-        key, value = self._find(name)
-        if value in (_NONE, None):
-            return default
-        if not isinstance(value, str):
-            raise self.wrong(key, "a text", value)
-        self.used[key] = value
-        return value
+        return str(self._checked(name, default, "a text", str))
 
     def words(self, name: str, count: int) -> tuple[str, ...]:
         """A text for each of so many layers; none where the key is not there.
@@ -126,15 +114,10 @@ class Configuration:
         kinds
             What the values are, in a refusal.
         """
-        key, value = self._find(name)
-        if value in (_NONE, None):
-            return ()
-        if not isinstance(value, Sequence) or not all(isinstance(one, kind) for one in value):
-            raise self.wrong(key, f"a list of {kinds}", value)
-        if len(value) != count:
-            raise self.wrong(key, f"one entry for each of {count} layers", len(value))
-        self.used[key] = value
-        return tuple(value)
+        found = self._checked(name, None, f"a list of {kinds}", Sequence, of=kind)
+        if found is not None and len(found) != count:
+            raise self.wrong(name, f"one entry for each of {count} layers", len(found))
+        return tuple(found or ())
 
     def numbers(self, name: str) -> tuple[int, ...]:
         """A list of whole numbers; none where the key is not there.
@@ -144,13 +127,7 @@ class Configuration:
         name
             The key.
         """
-        key, value = self._find(name)
-        if value in (_NONE, None):
-            return ()
-        if not isinstance(value, Sequence) or not all(type(one) is int for one in value):
-            raise self.wrong(key, "a list of whole numbers", value)
-        self.used[key] = value
-        return tuple(value)
+        return tuple(self._checked(name, (), "a list of whole numbers", Sequence, of=int))
 
     def skip(self, *names: str) -> None:
         """These keys are known and, as the others are, decide nothing."""
@@ -164,13 +141,11 @@ class Configuration:
         name
             The key.
         """
-        key, value = self._find(name)
-        if value in (_NONE, None):
+        if (found := self._checked(name, None, "a table", Mapping)) is None:
             return None
-        if not isinstance(value, Mapping):
-            raise self.wrong(key, "a table", value)
+        key, _ = self._find(name)
         self.used[key] = "a table"
-        return Configuration(path=self.path, values=value, within=f"{self.within}{key}.")
+        return Configuration(path=self.path, values=found, within=f"{self.within}{key}.")
 
     def wrong(self, key: str, expected: str, value: object) -> ValueError:
         """What refuses a value.
@@ -204,6 +179,19 @@ class Configuration:
         )
         self.used.update((each, None) for each in there if self.values[each] is None)
         return found, self.values.get(found, _NONE)
+
+    def _checked(
+        self, name: str, default: Any, expected: str, kind: type, of: type | None = None
+    ) -> Any:
+        """The value, of the kind, with all in it ``of`` a type; the default where there is none."""
+        key, value = self._find(name)
+        if value in (_NONE, None):
+            return default
+        is_of_kind = isinstance(value, kind)
+        if not is_of_kind or not (of is None or all(type(one) is of for one in value)):
+            raise self.wrong(key, expected, value)
+        self.used[key] = value
+        return value
 
     def _whole(self, name: str, default: int | None, least: int) -> int:
         key, value = self._find(name)

@@ -47,11 +47,6 @@ class Card:
         return max(self.tflops.get(kind, 0.0) for kind in HALF)
 
     @property
-    def fp8_gain(self) -> float:
-        """How much faster products are in 8 bits; 1 where the card has no such rate."""
-        return max(1.0, self.tflops.get("fp8", 0.0) / self.half_tflops)
-
-    @property
     def memory_bytes(self) -> int:
         """All of its memory."""
         return int(self.memory_gib * 2**30)
