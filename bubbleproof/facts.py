@@ -149,6 +149,22 @@ def valued(group: str, **values: object) -> Iterator[Fact]:
     return (Fact(key=f"{group}.{name}", value=value) for name, value in values.items())
 
 
+def keyed(**values: object) -> Iterator[Fact]:
+    """Facts that stand in JSON alone."""
+    return (Fact(key=key, value=value) for key, value in values.items())
+
+
+def labelled(told: Mapping[str, str]) -> Iterator[Fact]:
+    """Facts that people alone are told.
+
+    Parameters
+    ----------
+    told
+        What is told, by its label.
+    """
+    return (Fact(label=label, value=value) for label, value in told.items())
+
+
 def _put(found: dict[str, object], key: str, value: object) -> None:
     *places, last = key.removesuffix("[]").split(".")
     for place in places:

@@ -19,7 +19,7 @@ from bubbleproof.costs.times.calibration import Calibration
 from bubbleproof.costs.times.cards import Card
 from bubbleproof.costs.times.constants import CONSTANTS, Constant, published_factors, starts
 from bubbleproof.costs.times.software import Software
-from bubbleproof.facts import Fact, FactCells, FactSource
+from bubbleproof.facts import Fact, FactCells, FactSource, keyed
 from bubbleproof.formats.clusters.cluster_toml import ClusterFile, hardware_of
 from bubbleproof.planners.cluster_results import estimate_error
 from bubbleproof.planners.configuration_words import digits
@@ -76,12 +76,8 @@ class AssumptionSheet(FactSource):
     def facts(self) -> list[Fact]:
         """A row each."""
         rows = [each.to_json() for each in self.assumed]
-        return [
-            Fact(key="name", value=self.name),
-            Fact(key="error", value=self.error),
-            Fact(key="assumptions", value=rows),
-            *(each.fact for each in self.assumed),
-        ]
+        told = keyed(name=self.name, error=self.error, assumptions=rows)
+        return [*told, *(each.fact for each in self.assumed)]
 
     @property
     def lines(self) -> list[str]:

@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from bubbleproof.costs.times.estimate_errors import EstimateError, error_of
 from bubbleproof.costs.utilisation import teraflops, utilisation
-from bubbleproof.facts import Fact, valued
+from bubbleproof.facts import Fact, keyed, labelled, valued
 from bubbleproof.formats.clusters.cluster_toml import ClusterFile
 from bubbleproof.formats.problem_toml import ProblemFile
 from bubbleproof.planners.cluster_planned import (
@@ -42,8 +42,6 @@ from bubbleproof.planners.plan_results import (
     bound_text,
     candidates_to_json,
     front_to_json,
-    keyed,
-    labelled,
     schedule_facts,
     shape_facts,
     took,

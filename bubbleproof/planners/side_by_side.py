@@ -13,7 +13,7 @@ from time import perf_counter
 from typing import ClassVar
 
 from bubbleproof.costs.utilisation import utilisation
-from bubbleproof.facts import Fact, FactCells, FactSource
+from bubbleproof.facts import Fact, FactCells, FactSource, keyed
 from bubbleproof.formats.clusters.cluster_toml import ClusterFile
 from bubbleproof.formats.clusters.own_configuration import OwnConfiguration
 from bubbleproof.formats.clusters.own_files import own_of
@@ -112,16 +112,12 @@ class SideBySide(FactSource):
             key: {name: b - a for name, (a, b) in each.items()} for key, each in terms.items()
         }
         return [
-            Fact(key="name", value=self.file.name),
-            Fact(key="unit", value=UNIT),
-            *(Fact(key=name, value=run) for name, run in value.items()),
+            *keyed(name=self.file.name, unit=UNIT, **value),
             _fact("iteration", (self.first.iteration, self.second.iteration), UNIT),
             *(_fact(name, each, UNIT) for name, each in self.times.items()),
             _fact("memory", (self.first.on_card, self.second.on_card), "bytes"),
             *(_fact(name, each, "bytes") for name, each in self.kinds.items()),
-            Fact(key="difference", value=difference),
-            Fact(key="causes", value=causes),
-            Fact(key="error", value=estimate_error(self.file).band),
+            *keyed(difference=difference, causes=causes, error=estimate_error(self.file).band),
         ]
 
     @property

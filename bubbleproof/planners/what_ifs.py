@@ -13,7 +13,7 @@ from time import perf_counter
 from typing import ClassVar
 
 from bubbleproof.costs.utilisation import utilisation
-from bubbleproof.facts import Fact, FactCells, FactSource
+from bubbleproof.facts import Fact, FactCells, FactSource, keyed
 from bubbleproof.formats.clusters.changed_cluster import COUNTS, Several, changed_file, jobs_of
 from bubbleproof.formats.clusters.cluster_toml import ClusterFile
 from bubbleproof.planners.cluster_planned import ClusterPlan
@@ -175,10 +175,8 @@ class PlannedJobs(SearchResults, FactSource):
         """Each job with its plan, and which is best."""
         best = self.best
         return [
-            Fact(key="name", value=self.name),
-            Fact(key="objective", value="iteration"),
-            Fact(key="unit", value=UNIT),
-            Fact(key="jobs", value=[one.to_json() for one in self.jobs]),
+            *keyed(name=self.name, objective="iteration", unit=UNIT),
+            *keyed(jobs=[one.to_json() for one in self.jobs]),
             Fact(key="best", label="best MFU", value=None if best is None else best.change),
             *(
                 Fact(label=one.change, told=" · ".join(one.cells[3:]), verdict=one.status)
