@@ -11,7 +11,7 @@ from typing import Any
 
 from bubbleproof.costs.configurations.configuration import Configuration
 from bubbleproof.costs.layer_operation import LayerOperation
-from bubbleproof.costs.state_space import delta_net, mamba, mamba_2
+from bubbleproof.costs.state_space import mamba
 
 Fields = dict[str, Any]
 LETTERS = {"M": "mamba", "*": "attention", "-": "mlp", "E": "moe"}  # of hybrid_override_pattern
@@ -206,50 +206,6 @@ def mamba_1_alone(keys: Configuration) -> tuple[LayerOperation, ...]:
         rank=-(-hidden // 16) if rank in ("auto", None) else keys.size("time_step_rank"),
         kernel_bias=keys.flag("use_conv_bias", True),
         bias=keys.flag("use_bias"),
-    )
-
-
-def mamba_2_of(keys: Configuration) -> tuple[LayerOperation, ...]:
-    """Bamba's and Granite's."""
-    hidden = keys.size("hidden_size")
-    heads = keys.size("mamba_n_heads", 128)
-    return mamba_2(
-        hidden,
-        inner=keys.size("mamba_expand", 2) * hidden,
-        state=keys.size("mamba_d_state", 256),
-        kernel=keys.size("mamba_d_conv", 4),
-        heads=heads,
-        groups=keys.size("mamba_n_groups", 1),
-        kernel_bias=keys.flag("mamba_conv_bias", True),
-        bias=keys.flag("mamba_proj_bias"),
-    )
-
-
-def mamba_2_alone(keys: Configuration) -> tuple[LayerOperation, ...]:
-    """Mamba-2's and Nemotron-H's."""
-    heads = keys.size("mamba_num_heads" if keys.has("mamba_num_heads") else "num_heads", 128)
-    width = keys.size("mamba_head_dim" if keys.has("mamba_head_dim") else "head_dim", 64)
-    return mamba_2(
-        keys.size("hidden_size"),
-        inner=heads * width,
-        state=keys.size("ssm_state_size" if keys.has("ssm_state_size") else "state_size", 128),
-        kernel=keys.size("conv_kernel", 4),
-        heads=heads,
-        groups=keys.size("n_groups", 8),
-        kernel_bias=keys.flag("use_conv_bias", True),
-        bias=keys.flag("mamba_proj_bias") or keys.flag("use_bias"),
-    )
-
-
-def delta_net_of(keys: Configuration) -> tuple[LayerOperation, ...]:
-    """Qwen3-Next's."""
-    return delta_net(
-        keys.size("hidden_size"),
-        key_heads=keys.size("linear_num_key_heads", 16),
-        key_width=keys.size("linear_key_head_dim", 128),
-        value_heads=keys.size("linear_num_value_heads", 32),
-        value_width=keys.size("linear_value_head_dim", 128),
-        kernel=keys.size("linear_conv_kernel_dim", 4),
     )
 
 

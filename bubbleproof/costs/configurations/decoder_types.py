@@ -4,31 +4,35 @@
 ``like`` another type): fields of a model, as they are for every file of the type, or as a table
 says that the file's keys tell them:
 
-- ``flag``: true or false, or ``then`` and ``else`` in their place;
-- ``size`` or ``number``: a whole number, from 1 or 0, ``times`` that of another key;
+- ``flag``: true or false, or ``then`` and ``else`` in their place; true where one of several is;
+- ``size`` or ``number``: a whole number, from 1 or 0, ``times`` another;
 
 with a ``default`` where the file has no such key. Keys in ``skip`` decide nothing. Keys beginning
 with an underscore are no fields: ``_rule`` names layers where the file does not (a function of
 ``decoder_layers``, or a table with the first argument of one that makes it), ``_mixer`` is what
-takes the attention's place in some, ``_dense_width`` is the key of the width of blocks without
-experts, ``_expert_width`` of those of experts, ``_shared`` the width of the shared ones,
-``_longest`` the tokens of a sample where the file tells none.
+takes the attention's place in some (of ``mixers``, else such a function), ``_dense_width`` is the
+key of the width of blocks without experts, ``_expert_width`` of those of experts, ``_shared`` the
+width of the shared ones, ``_longest`` the tokens of a sample where the file tells none.
 """
 
 from __future__ import annotations
 
 import tomllib
 from collections.abc import Callable, Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any
 
+from bubbleproof.costs import state_space
 from bubbleproof.costs.configurations import decoder_layers as rules
 from bubbleproof.costs.configurations.configuration import Configuration
 from bubbleproof.costs.configurations.decoder_layers import Fields
+from bubbleproof.costs.layer_operation import LayerOperation
 
 Row = Mapping[str, Any]
 TABLES = tomllib.loads(Path(__file__).with_name("decoders.toml").read_text(encoding="utf-8"))
 OF_LAYERS = ("_rule", "_mixer")
+MIXERS: Mapping[str, Row] = TABLES["mixers"]
 
 
 def traits_of(kind: str, keys: Configuration) -> Fields:
@@ -52,20 +56,31 @@ def _value(told: Any, keys: Configuration) -> Any:
     if not isinstance(told, Mapping):
         return told
     if "flag" in told:
-        is_so = keys.flag(told["flag"], told.get("default", False))
+        names = [told["flag"]] if isinstance(told["flag"], str) else told["flag"]
+        is_so = any(keys.flag(name, told.get("default", False)) for name in names)
         return told.get("then", True) if is_so else told.get("else", False)
     if "size" in told:
-        return keys.size(told["size"], told.get("default"))
-    factor = keys.number(told["number"], told.get("default", 0))
-    return factor * keys.number(told["times"]) if "times" in told else factor
+        found = keys.size(told["size"], told.get("default"))
+    else:
+        found = keys.number(told["number"], told.get("default", 0))
+    return found * _value(told["times"], keys) if "times" in told else found
 
 
 def _of_layers(told: Any) -> Any:
-    """A function of ``decoder_layers``, or what one of them makes."""
+    """A function of ``decoder_layers``, or what one of them makes; or the maker of a mixer."""
     if isinstance(told, str):
-        return getattr(rules, told)
+        return partial(_mixer, told) if told in MIXERS else getattr(rules, told)
     (name, first), *others = told.items()
     return getattr(rules, name)(first, **dict(others))
+
+
+def _mixer(name: str, keys: Configuration) -> tuple[LayerOperation, ...]:
+    """The operations of a mixer whose sizes are told by keys."""
+    sizes = {each: _value(told, keys) for each, told in MIXERS[name].items()}
+    made: tuple[LayerOperation, ...] = getattr(state_space, sizes.pop("make"))(
+        keys.size("hidden_size"), **sizes
+    )
+    return made
 
 
 def _llama(keys: Configuration) -> Fields:
