@@ -133,6 +133,17 @@ class Configuration:
         """These keys are known and, as the others are, decide nothing."""
         self.used.update((name, self.values[name]) for name in names if name in self.values)
 
+    def is_auto(self, name: str) -> bool:
+        """Whether a size is left to the reader: "auto", null or not there.
+
+        Parameters
+        ----------
+        name
+            The key.
+        """
+        value = self.used[name] = self.values.get(name, "auto")
+        return value in ("auto", None)
+
     def table(self, name: str) -> Configuration | None:
         """A configuration within this one.
 

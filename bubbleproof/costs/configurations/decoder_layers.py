@@ -10,8 +10,6 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from bubbleproof.costs.configurations.configuration import Configuration
-from bubbleproof.costs.layer_operation import LayerOperation
-from bubbleproof.costs.state_space import mamba
 
 Fields = dict[str, Any]
 LETTERS = {"M": "mamba", "*": "attention", "-": "mlp", "E": "moe"}  # of hybrid_override_pattern
@@ -167,46 +165,6 @@ def attention_of(keys: Configuration, kind: str, mixer: Callable[[], object]) ->
         return {"mixer": mixer()}
     names = ", ".join((*FULL[:1], *SLIDING[:1], *CHUNKED, *LINEAR))
     raise keys.wrong("layer_types", f"names of {names}", kind)
-
-
-def mamba_1_of(keys: Configuration, prefix: str = "mamba_") -> tuple[LayerOperation, ...]:
-    """Jamba's.
-
-    Parameters
-    ----------
-    prefix
-        What the names of its keys begin with.
-    """
-    hidden = keys.size("hidden_size")
-    inner = keys.size(f"{prefix}expand", 2) * hidden
-    rank = keys.values.get(f"{prefix}dt_rank", "auto")
-    keys.used[f"{prefix}dt_rank"] = rank
-    return mamba(
-        hidden,
-        inner=inner,
-        state=keys.size(f"{prefix}d_state", 16),
-        kernel=keys.size(f"{prefix}d_conv", 4),
-        rank=-(-hidden // 16) if rank in ("auto", None) else keys.size(f"{prefix}dt_rank"),
-        kernel_bias=keys.flag(f"{prefix}conv_bias", True),
-        bias=keys.flag(f"{prefix}proj_bias"),
-        norms=True,
-    )
-
-
-def mamba_1_alone(keys: Configuration) -> tuple[LayerOperation, ...]:
-    """That of a model of nothing else."""
-    hidden = keys.size("hidden_size")
-    rank = keys.values.get("time_step_rank", "auto")
-    keys.used["time_step_rank"] = rank
-    return mamba(
-        hidden,
-        inner=keys.size("intermediate_size", keys.size("expand", 2) * hidden),
-        state=keys.size("state_size", 16),
-        kernel=keys.size("conv_kernel", 4),
-        rank=-(-hidden // 16) if rank in ("auto", None) else keys.size("time_step_rank"),
-        kernel_bias=keys.flag("use_conv_bias", True),
-        bias=keys.flag("use_bias"),
-    )
 
 
 def mixture_layers(keys: Configuration, layers: int) -> list[bool]:

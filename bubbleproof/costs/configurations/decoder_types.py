@@ -5,14 +5,15 @@
 says that the file's keys tell them:
 
 - ``flag``: true or false, or ``then`` and ``else`` in their place; true where one of several is;
-- ``size`` or ``number``: a whole number, from 1 or 0, ``times`` another;
+- ``size`` or ``number``: a whole number, from 1 or 0, ``times`` another; ``auto``, where the file
+  leaves it to the reader, so many numbers of the stream for each;
 
 with a ``default`` where the file has no such key. Keys in ``skip`` decide nothing. Keys beginning
 with an underscore are no fields: ``_rule`` names layers where the file does not (a function of
 ``decoder_layers``, or a table with the first argument of one that makes it), ``_mixer`` is what
-takes the attention's place in some (of ``mixers``, else such a function), ``_dense_width`` is the
-key of the width of blocks without experts, ``_expert_width`` of those of experts, ``_shared`` the
-width of the shared ones, ``_longest`` the tokens of a sample where the file tells none.
+takes the attention's place in some (of ``mixers``), ``_dense_width`` is the key of the width of
+blocks without experts, ``_expert_width`` of those of experts, ``_shared`` the width of the shared
+ones, ``_longest`` the tokens of a sample where the file tells none.
 """
 
 from __future__ import annotations
@@ -59,15 +60,17 @@ def _value(told: Any, keys: Configuration) -> Any:
         names = [told["flag"]] if isinstance(told["flag"], str) else told["flag"]
         is_so = any(keys.flag(name, told.get("default", False)) for name in names)
         return told.get("then", True) if is_so else told.get("else", False)
+    if "auto" in told and keys.is_auto(told["size"]):
+        return -(-keys.size("hidden_size") // told["auto"])
     if "size" in told:
-        found = keys.size(told["size"], told.get("default"))
+        found = keys.size(told["size"], _value(told.get("default"), keys))
     else:
         found = keys.number(told["number"], told.get("default", 0))
     return found * _value(told["times"], keys) if "times" in told else found
 
 
 def _of_layers(told: Any) -> Any:
-    """A function of ``decoder_layers``, or what one of them makes; or the maker of a mixer."""
+    """A rule of ``decoder_layers``, or what one of them makes; or the maker of a mixer."""
     if isinstance(told, str):
         return partial(_mixer, told) if told in MIXERS else getattr(rules, told)
     (name, first), *others = told.items()
