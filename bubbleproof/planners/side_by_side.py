@@ -79,6 +79,11 @@ class SideBySide(FactSource):
         return f"<SideBySide: {self.lines[0]}>"
 
     @property
+    def name(self) -> str:
+        """That of the job."""
+        return self.file.name
+
+    @property
     def both(self) -> tuple[OwnRun, OwnRun]:
         """In the order in which they were given."""
         return self.first, self.second
@@ -112,7 +117,7 @@ class SideBySide(FactSource):
             key: {name: b - a for name, (a, b) in each.items()} for key, each in terms.items()
         }
         return [
-            *keyed(name=self.file.name, unit=UNIT, **value),
+            *keyed(name=self.name, unit=UNIT, **value),
             _fact("iteration", (self.first.iteration, self.second.iteration), UNIT),
             *(_fact(name, each, UNIT) for name, each in self.times.items()),
             _fact("memory", (self.first.on_card, self.second.on_card), "bytes"),

@@ -31,7 +31,7 @@ from typing import Any
 
 from bubbleproof.commands.interrupts import begun
 from bubbleproof.commands.output import say
-from bubbleproof.commands.planning.job_answers import jobs_answer, pair_answer, sheet_answer
+from bubbleproof.commands.planning.job_answers import jobs_answer, lines_answer
 from bubbleproof.commands.planning.other_plans import OtherChoice, paper_planners
 from bubbleproof.commands.planning.plan_answer import PlanAnswer, PlanTable
 from bubbleproof.commands.planning.plan_lines import (
@@ -128,9 +128,9 @@ class ClusterQuestion:
         if isinstance(found, PlannedJobs):
             return jobs_answer(found)
         if isinstance(found, SideBySide):
-            return pair_answer(found)
+            return lines_answer(found)
         if self.is_sheet:
-            return sheet_answer(assumption_sheet(found))
+            return lines_answer(assumption_sheet(found))
         shown: list[OtherChoice] = []
         job = JobPlanning(
             file=found,
