@@ -7,9 +7,7 @@ and the checks at the door are made of that, and so is which keys a problem file
 from __future__ import annotations
 
 from dataclasses import dataclass, fields
-from typing import Any, TypeVar, get_args, get_type_hints
-
-Kind = TypeVar("Kind")
+from typing import Any, get_args, get_type_hints
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,9 +55,3 @@ def declared(options: Any) -> tuple[DeclaredOption, ...]:
             )
     own = vars(options)["__annotations__"]
     return tuple(sorted(found, key=lambda each: each.name not in own))
-
-
-def extended(kind: type[Kind], base: Any, **more: Any) -> Kind:
-    """One of a dataclass, whose fields are as those of ``base`` by the same names, and more."""
-    names = {each.name for each in fields(base)} & {each.name for each in fields(kind)}  # type: ignore[arg-type]  # a dataclass
-    return kind(**{name: getattr(base, name) for name in names} | more)

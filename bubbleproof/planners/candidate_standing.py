@@ -11,7 +11,7 @@ import time
 from dataclasses import dataclass, replace
 from math import inf
 
-from bubbleproof.declared import extended
+from bubbleproof.facts import extended
 from bubbleproof.planners.looks import FoundSchedule, SearchOutcome, without_look
 from bubbleproof.planners.outcome import (
     Ground,

@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from bubbleproof.costs.combinations import Combination, CombinationCosts, ForbiddenCombination
-from bubbleproof.declared import extended
+from bubbleproof.facts import extended
 from bubbleproof.planners.candidate_standing import legal_candidates
 from bubbleproof.planners.counting import UncountedCombination
 from bubbleproof.planners.outcome import Outcome

@@ -43,7 +43,7 @@ from math import inf
 
 from bubbleproof.costs.cluster_layers import ClusterLayers
 from bubbleproof.costs.combinations import Combination, CombinationCosts
-from bubbleproof.declared import extended
+from bubbleproof.facts import extended
 from bubbleproof.planners.candidate_standing import CandidateStanding
 from bubbleproof.planners.cluster_planned import (
     ANY_ORDER,

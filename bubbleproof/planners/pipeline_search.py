@@ -24,7 +24,7 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import TypeVar
 
-from bubbleproof.declared import extended
+from bubbleproof.facts import extended
 from bubbleproof.parallel import run_all
 from bubbleproof.planners.candidate_standing import (
     NOT_LOOKED_AT,

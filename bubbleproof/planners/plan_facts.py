@@ -11,8 +11,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, Self
 
 from bubbleproof.costs.combinations import AnyCount
-from bubbleproof.declared import extended
-from bubbleproof.facts import Fact, FactCells, FactSource
+from bubbleproof.facts import Fact, FactCells, FactSource, extended
 from bubbleproof.formats.clusters.cluster_toml import ClusterFile
 from bubbleproof.formats.clusters.deployed_content import deployed_file
 from bubbleproof.formats.problem_toml import ProblemFile

@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, fields, replace
 from typing import Protocol, TypeVar
 
-from bubbleproof.declared import extended
+from bubbleproof.facts import extended
 from bubbleproof.planners.looks import FoundSchedule
 from bubbleproof.planners.outcome import Outcome, OutcomeReason
 from bubbleproof.solvers.options import SolveOptions

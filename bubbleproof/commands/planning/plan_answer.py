@@ -16,8 +16,7 @@ from typing import ClassVar, Protocol
 from bubbleproof.commands.interrupts import is_interrupted, unless_interrupted
 from bubbleproof.commands.options.shared_options import ShownParts
 from bubbleproof.commands.output import BROKEN, HOLDS, UNDECIDED, print_table, print_text
-from bubbleproof.declared import extended
-from bubbleproof.facts import Fact, FactCells, FactSource, rows, tree
+from bubbleproof.facts import Fact, FactCells, FactSource, extended, rows, tree
 from bubbleproof.planners import Plan, PlanOptions
 from bubbleproof.planners.planned import SearchResults
 from bubbleproof.report.page import ReportPage, write_page
