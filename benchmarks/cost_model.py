@@ -1,7 +1,7 @@
 """What the model of times says of rows it was not fitted to, as a page and a picture.
 
 ``python -m benchmarks.cost_model ROWS.csv... --write docs/measured/cost-model.md``: the rows of
-each card's files are fitted and cross-validated (``costs.times.cross_validation``); files of the
+each card's files are fitted and cross-validated (``held_out_rows``); files of the
 same software are taken together. The picture stands beside the page. Takes some minutes.
 """
 
@@ -16,9 +16,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from benchmarks.cost_model_page import page
+from benchmarks.held_out_rows import HeldOutEstimate, cross_validated
 from bubbleproof.costs.times.calibration import Calibration, calibrate
 from bubbleproof.costs.times.card_files import card
-from bubbleproof.costs.times.cross_validation import HeldOutEstimate, cross_validated
 from bubbleproof.costs.times.estimation import estimated_ms, estimates
 from bubbleproof.costs.times.job_rows import JobRow
 from bubbleproof.formats.clusters.hardware_toml import read_rows

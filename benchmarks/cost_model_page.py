@@ -9,10 +9,10 @@ import numpy as np
 
 from benchmarks.composed_layers import layers_table
 from benchmarks.cost_model_unseen import section
+from benchmarks.held_out_rows import HeldOutEstimate, mean_error, regrets
 from benchmarks.markdown import markdown_table
 from bubbleproof.costs.times.calibration import Calibration
-from bubbleproof.costs.times.cross_validation import HeldOutEstimate, mean_error, regrets
-from bubbleproof.costs.times.fitted_constants import CONSTANTS
+from bubbleproof.costs.times.constants import CONSTANTS
 
 Part = tuple[
     Calibration,

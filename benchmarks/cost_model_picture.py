@@ -7,7 +7,7 @@ from pathlib import Path
 
 from matplotlib.figure import Figure
 
-from bubbleproof.costs.times.cross_validation import HeldOutEstimate
+from benchmarks.held_out_rows import HeldOutEstimate
 
 COLOURS = ("#4477aa", "#66ccee", "#228833", "#ccbb44", "#ee6677", "#aa3377")
 INCHES, DOTS = (9.0, 4.2), 110

@@ -3,7 +3,7 @@
 ``python -m benchmarks.published_times --write docs/measured/times.md``: the rows of
 ``published_rows.csv`` (each with its source) but those that it says to leave out. A few terms of
 the model of times are fitted, each by a factor on where it starts, near 1 (``costs.times.
-fitted_constants``): of ``NUMBERS`` of them the fewest with nearly the least mean error where whole
+constants``): of ``NUMBERS`` of them the fewest with nearly the least mean error where whole
 sources, a repository or a paper, are left out. ``--constants FILE`` writes the factors that the
 package has, ``--errors FILE`` the errors of rows that no constant has seen, of which the bands of
 estimates are made (``costs.times.estimate_errors``): those left out, and those of

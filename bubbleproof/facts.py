@@ -27,7 +27,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, is_dataclass
 from fractions import Fraction
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 if TYPE_CHECKING:
     import pandas  # type: ignore[import-untyped]  # it has no types of its own
@@ -35,6 +35,7 @@ if TYPE_CHECKING:
 
 HOLDS, VIOLATED = "holds", "violated"
 UNDECIDABLE, NOT_ASKED = "undecidable", "not asked"
+Kind = TypeVar("Kind")
 FactCells = tuple[str, str, str, str]  # label, expected, value, verdict
 MEASURED, PREDICTED = "measured", "predicted"  # how keys of a comparison end
 
@@ -149,6 +150,22 @@ def valued(group: str, **values: object) -> Iterator[Fact]:
     return (Fact(key=f"{group}.{name}".lstrip("."), value=value) for name, value in values.items())
 
 
+def keyed(**values: object) -> Iterator[Fact]:
+    """Facts that stand in JSON alone."""
+    return (Fact(key=key, value=value) for key, value in values.items())
+
+
+def labelled(told: Mapping[str, str]) -> Iterator[Fact]:
+    """Facts that people alone are told.
+
+    Parameters
+    ----------
+    told
+        What is told, by its label.
+    """
+    return (Fact(label=label, value=value) for label, value in told.items())
+
+
 def _put(found: dict[str, object], key: str, value: object) -> None:
     *places, last = key.removesuffix("[]").split(".")
     for place in places:
@@ -173,6 +190,12 @@ def _finite(value: object) -> object:
 def fields_of(value: DataclassInstance) -> dict[str, object]:
     """The fields of a dataclass by name, as JSON has them."""
     return {each.name: _plain(getattr(value, each.name)) for each in fields(value)}
+
+
+def extended(kind: type[Kind], base: Any, **more: Any) -> Kind:
+    """One of a dataclass, whose fields are as those of ``base`` by the same names, and more."""
+    names = {each.name for each in fields(base)} & {each.name for each in fields(kind)}  # type: ignore[arg-type]  # a dataclass
+    return kind(**{name: getattr(base, name) for name in names} | more)
 
 
 def _plain(value: object) -> object:

@@ -33,8 +33,8 @@ deepspeed
     ``dist.send`` and ``dist.recv``, which block. ``module.py``: layers are cut by a method, none
     stage by stage; by the layers' class the first stages have those that are left over.
 
-What each answers to drawn configurations is recorded (``benchmarks/frameworks``), and this list is
-compared with it.
+They stand in ``frameworks.toml``. What each answers to drawn configurations is recorded
+(``benchmarks/frameworks``), and the list is compared with it.
 
 >>> framework_named("torchtitan", "--to").name
 'torchtitan-0.3'
@@ -44,8 +44,10 @@ compared with it.
 
 from __future__ import annotations
 
+import tomllib
 from dataclasses import dataclass, replace
 from math import prod
+from pathlib import Path
 from typing import Any
 
 from bubbleproof.theory.near_names import did_you_mean
@@ -175,150 +177,39 @@ class Framework:
         )
 
 
-_STREAMS = ("pair-stream", "rank-stream")
+def _frozen(value: Any) -> Any:
+    """Lists as tuples, those in a row too."""
+    if isinstance(value, dict):
+        return {key: _frozen(each) for key, each in value.items()}
+    return tuple(map(_frozen, value)) if isinstance(value, list) else value
+
+
+def _listed() -> tuple[Framework, ...]:
+    """Those of the file, in its order."""
+    found: dict[str, Framework] = {}
+    for name, row in _TOLD["framework"].items():
+        product, _, version = name.rpartition("-")
+        own: dict[str, Any] = {"product": product, "version": version}
+        own |= _frozen(row)
+        if "lacks" in own:
+            own["lacks"] = tuple(each for of in own["lacks"] for each in _frozen(_LACKS[of]))
+        like = found.get(own.pop("like", ""))
+        found[name] = replace(like, **own) if like else Framework(**own)
+    return tuple(found.values())
+
+
+_TOLD = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))
+_LACKS = _TOLD["lacks"]
+FRAMEWORKS = _listed()
 # The models that torchtitan has, by ``sizes_of``: module, configuration in 0.3, flavor in 0.2.
 NAMED_MODELS: dict[tuple[int, ...], tuple[str, str, str]] = {
-    (32, 4096, 32, 8, 128, 14336, 128256, 0, 0): ("llama3", "llama3_8b", "8B"),
-    (80, 8192, 64, 8, 128, 28672, 128256, 0, 0): ("llama3", "llama3_70b", "70B"),
-    (40, 5120, 40, 8, 128, 17408, 151936, 0, 0): ("qwen3", "qwen3_14b", "14B"),
-    (64, 5120, 64, 8, 128, 25600, 151936, 0, 0): ("qwen3", "qwen3_32b", "32B"),
-    (48, 2048, 32, 4, 128, 768, 151936, 128, 8): ("qwen3", "qwen3_30b_a3b", "30B-A3B"),
+    tuple(sizes): (module, name, flavor)
+    for name, (module, flavor, sizes) in _TOLD["named_models"].items()
 }
 _SIZES = (
     "layers", "hidden", "heads", "kv_heads", "head_width", "feed_forward", "vocabulary", "experts",
     "experts_per_token",
 )  # fmt: skip
-_LLAMA = (
-    (("norm",), (("rms",),), "layer norms"),
-    (("norms",), ((2,),), "another number of norms in a layer than 2"),
-    (("embedding_norm",), ((False,),), "a norm after the embedding"),
-    (("gated",), ((True,),), "feed-forward blocks of two linears"),
-    (("parallel",), ((False,),), "attention and feed-forward block side by side"),
-    (("positions",), ((0,),), "learned positions"),
-    (("head_bias",), ((False,),), "a bias of the head"),
-    (("kv_rank",), ((0,),), "latent attention"),
-    (("shared_feed_forward",), ((0,),), "a shared expert"),
-    (("dense_layers",), ((0,),), "layers without experts beside others"),
-    (("runs",), (((),),), "layers of several kinds"),
-    (("mixer",), ((None,),), "layers without attention"),
-    (("window", "chunk"), ((0, 0),), "attention in windows or chunks"),
-    (("extras",), (((),), (("query norm", "key norm"),)), "gates, sinks or biases of the router"),
-)
-_TORCH = Framework(
-    product="torch",
-    version="2.13",
-    family="torch",
-    waits=_STREAMS,
-    also=("torch",),
-    torch=(2, 13),
-    costs="torch",
-    zero=(0, 2, 3),
-    staged_zero=(0, 2, 3),
-    slices=(1,),
-    ties=False,
-    lone_chunks=True,
-)
-_TITAN = Framework(
-    product="torchtitan",
-    version="0.3",
-    family="torchtitan",
-    waits=(*_STREAMS, "captured"),
-    also=("torchtitan",),
-    costs="torchtitan",
-    zero=(0, 2, 3),
-    staged_zero=(0, 2, 3),
-    sharded_zero=(2, 3),
-    slices=(1,),
-    scopes=("none", "full"),
-    waves=(2,),
-    ties=False,
-    expert_within=("shard", "context", "tensor"),
-    precisions=("bf16", "fp32"),
-    lacks=(
-        *_LLAMA,
-        (("attention_biases",), (("none",),), "biases of attention"),
-        (("feed_forward_bias",), ((False,),), "biases of the feed-forward block"),
-    ),
-)
-FRAMEWORKS = (
-    _TORCH,
-    replace(_TORCH, version="2.15", also=(), torch=(2, 15)),
-    _TITAN,
-    replace(
-        _TITAN,
-        version="0.2",
-        family="torchtitan-toml",
-        waits=_STREAMS,
-        also=(),
-        only_named=True,
-    ),
-    Framework(
-        product="automodel",
-        version="0.7",
-        family="automodel",
-        waits=_STREAMS,
-        also=("automodel",),
-        costs="automodel",
-        zero=(2, 3),
-        staged_zero=(2, 3),
-        placements=("loop",),
-        slices=(1,),
-        scopes=("none", "full"),
-        ties=False,
-        fills=True,
-        expert_within=("data", "context", "tensor"),
-        precisions=("bf16", "fp32"),
-        lacks=_LLAMA,
-    ),
-    Framework(
-        product="megatron-core",
-        version="0.19",
-        family="megatron",
-        waits=("batched", "rank-parity"),
-        also=("megatron-core", "megatron"),
-        costs="megatron-core",
-        zero=(0, 1),
-        staged_zero=(0, 1),
-        placements=("loop",),
-        backward=("whole",),
-        slices=(1,),
-        groups=True,
-        orders=("1f1b", "interleaved G"),
-        precisions=("bf16", "bf16-gradients", "fp32"),
-        lacks=(
-            (("parallel",), ((False,),), "attention and feed-forward block side by side"),
-            (("embedding_norm",), ((False,),), "a norm after the embedding"),
-            (("head_bias",), ((False,),), "a bias of the head"),
-            (("norms",), ((2,),), "another number of norms in a layer than 2"),
-            (("norm",), (("layer",), ("rms",)), "norms that lack a part"),
-            (("window", "chunk"), ((0, 0),), "attention to a part of the sequence"),
-            (("mixer",), ((None,),), "layers without attention"),
-            (
-                ("attention_biases", "feed_forward_bias"),
-                (("none", False), ("inputs", False), ("all", True)),
-                "biases of some linears",
-            ),
-        ),
-        extras=("query norm", "key norm"),
-        kinds=("experts", "experts_per_token", "feed_forward", "shared_feed_forward"),
-    ),
-    Framework(
-        product="deepspeed",
-        version="0.19",
-        family="deepspeed",
-        waits=("rendezvous",),
-        also=("deepspeed",),
-        costs="megatron-deepspeed",
-        staged_zero=(0, 1),
-        placements=("loop",),
-        backward=("whole",),
-        slices=(1,),
-        chunks=False,
-        context=False,
-        cuts=("even",),
-        orders=("1f1b",),
-    ),
-)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -346,22 +237,18 @@ class TorchClass:
         return ""
 
 
-TORCH_CLASSES = (
-    TorchClass(name="1F1B", chunks=(1,), least=1),
-    TorchClass(name="GPipe", chunks=(1,)),
-    TorchClass(name="LoopedBFS"),
-    TorchClass(name="Interleaved1F1B", rounds=True),
-    TorchClass(name="InterleavedZeroBubble", rounds=True),
-    TorchClass(name="ZBVZeroBubble", chunks=(2,)),
-    TorchClass(name="DualPipeV", chunks=(2,), least=2),
+TORCH_CLASSES = tuple(
+    TorchClass(name=name, **_frozen(row)) for name, row in _TOLD["torch_classes"].items()
 )
 _ANY = Framework(product=ANY, version="", family=ANY, lone_chunks=True)
 
 
 def _field(model: object, name: str) -> object:
-    """What a model has there; of extra operations their names."""
+    """What a model has there; of operations their names, "" where there are none to tell."""
     value = getattr(model, name)
-    return tuple(each.name for each in value) if name == "extras" else value
+    if value is None:
+        return ""
+    return tuple(each.name for each in value) if name in ("extras", "mixer") else value
 
 
 def sizes_of(model: object) -> tuple[int, ...]:

@@ -24,7 +24,7 @@ from bubbleproof.commands.output import (
     ratio,
 )
 from bubbleproof.commands.verdicts import JudgedSchedule, asked_semantics, names_of, print_verdict
-from bubbleproof.facts import Fact, FactCells, broken
+from bubbleproof.facts import Fact, FactCells, broken, keyed
 from bubbleproof.formats.format_table import Holds, endings, file_within
 from bubbleproof.formats.inputs import is_plan, read_schedule_input
 from bubbleproof.formats.pytorch_words import told_of
@@ -134,8 +134,7 @@ class PlainlyJudged(Answer):
 
     def facts(self) -> Iterator[Fact]:
         """Each rule, each breach and each measure."""
-        yield Fact(key="name", value=self.name)
-        yield Fact(key="ok", value=not self.found)
+        yield from keyed(name=self.name, ok=not self.found)
         for rule in Rule:
             count = None if rule in OTHERS else sum(each.rule is rule for each in self.found)
             name, state = rule.name.lower(), f"violated {count}x" if count else "holds"

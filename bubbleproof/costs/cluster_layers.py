@@ -4,7 +4,7 @@ What the planner and a problem file need: each run of layers alike, the embeddin
 their ticks, activation and state; the latency of a message; the memory that is left to them on a
 card; and what follows the pipeline at the end of a step. A layer that is recomputed keeps what its
 scope leaves.
-What ``costs.times.allocated`` counts beside state and saved bytes is counted here too: the head
+What ``costs.moment_bytes`` counts beside state and saved bytes is counted here too: the head
 holds what the loss needs for a moment, its logits among it, as long as a microbatch is there, which
 in 1F1B is that moment; each card has room for the software's bytes, for what a block's backward
 needs, for one layer in full while it is made again, and under ZeRO 3 for the gathered weights of
@@ -26,10 +26,10 @@ from math import ceil
 from bubbleproof.costs.cluster import Cluster
 from bubbleproof.costs.cluster_times import JobTimes, part_weights, sent_bytes
 from bubbleproof.costs.deployment import Deployment
+from bubbleproof.costs.moment_bytes import gathered_weights, needed_beside
 from bubbleproof.costs.operations import Number
 from bubbleproof.costs.saved_bytes import embedding_saved, head_saved, layer_saved
 from bubbleproof.costs.state import state_bytes
-from bubbleproof.costs.times.allocated import gathered_weights, needed_beside
 from bubbleproof.costs.times.replicas import Passes
 from bubbleproof.costs.transformer import Transformer
 from bubbleproof.costs.weights import words

@@ -19,6 +19,7 @@ from bubbleproof.costs.weights import share, whole
 
 FUSED_BACKWARD = Fraction(5, 2)  # five products where the forward has two
 PLAIN_BACKWARD = 2
+PASSES = ("forward", "input_backward", "weight_backward", "again")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,20 +35,10 @@ class Flops:
     again: Number = 0
 
     def __add__(self, other: Flops) -> Flops:
-        return Flops(
-            forward=whole(self.forward + other.forward),
-            input_backward=whole(self.input_backward + other.input_backward),
-            weight_backward=whole(self.weight_backward + other.weight_backward),
-            again=whole(self.again + other.again),
-        )
+        return Flops(**{n: whole(getattr(self, n) + getattr(other, n)) for n in PASSES})
 
     def __mul__(self, times: int) -> Flops:
-        return Flops(
-            forward=whole(self.forward * times),
-            input_backward=whole(self.input_backward * times),
-            weight_backward=whole(self.weight_backward * times),
-            again=whole(self.again * times),
-        )
+        return Flops(**{n: whole(getattr(self, n) * times) for n in PASSES})
 
 
 def seen(model: Transformer, sequence: int) -> Number:

@@ -29,7 +29,7 @@ from bubbleproof.costs.weights import (
     whole,
     words,
 )
-from bubbleproof.facts import Fact, FactSource
+from bubbleproof.facts import Fact, FactSource, keyed
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -132,50 +132,37 @@ class ModelCosts(FactSource):
         weights, flops = self.parameters, _by_letter(self.flops)
         ends = f"{_gib(self.embedding_saved)} and {_gib(self.head_saved)}"
         stages = [{**asdict(stage), "flops": _by_letter(stage.flops)} for stage in self.stages]
-        told = [
-            ("one layer", weights.layer),
-            (f"{self.model.layers} layers", weights.total - weights.embedding - weights.head),
-            ("embedding", weights.embedding),
-            ("head", weights.head),
-            ("the model", weights.total),
-        ]
+        numbers = {
+            "one layer": weights.layer,
+            f"{self.model.layers} layers": weights.total - weights.embedding - weights.head,
+            "embedding": weights.embedding,
+            "head": weights.head,
+            "the model": weights.total,
+        }
+        saved = {f"saved bytes, scope {scope}": value for scope, value in self.saved_bytes.items()}
+        state = "state bytes (weights, gradients, optimizer)"
+        both = self.embedding_saved, self.head_saved
+
+        def gib(label: str, value: Number, key: str = "") -> Fact:
+            return Fact(key=key, label=label, value=value, told=_gib(value))
+
         return [
-            Fact(key="model", value=self.model.name),
-            Fact(key="parameters", value=asdict(weights)),
-            *(Fact(label=name, value=value, told=f"{value:,}") for name, value in told),
-            Fact(key="flops", value=flops),
+            *keyed(model=self.model.name, parameters=asdict(weights)),
+            *(Fact(label=name, value=value, told=f"{value:,}") for name, value in numbers.items()),
+            *keyed(flops=flops),
             *(
                 Fact(label=f"FLOPs {name}", value=value, told=f"{float(value) / 1e12:,.3f} T")
                 for name, value in flops.items()
             ),
-            Fact(key="saved_bytes", value=self.saved_bytes),
-            *(
-                Fact(label=f"saved bytes, scope {scope}", value=value, told=_gib(value))
-                for scope, value in self.saved_bytes.items()
-            ),
-            Fact(
-                label="saved before and behind the layers",
-                value=(self.embedding_saved, self.head_saved),
-                told=ends,
-            ),
-            Fact(
-                label="message to the next stage",
-                value=self.message_bytes,
-                told=_gib(self.message_bytes),
-            ),
-            Fact(
-                key="state_bytes",
-                label="state bytes (weights, gradients, optimizer)",
-                value=self.state_bytes,
-                told=_gib(self.state_bytes),
-            ),
-            Fact(key="embedding_saved_bytes", value=self.embedding_saved),
-            Fact(key="head_saved_bytes", value=self.head_saved),
-            Fact(key="message_bytes", value=self.message_bytes),
-            Fact(key="layer_flops", value=_by_letter(self.layer)),
-            Fact(key="head_flops", value=_by_letter(self.head)),
-            Fact(key="stages", value=stages),
-            Fact(key="deployment", value=asdict(self.deployment)),
+            *keyed(saved_bytes=self.saved_bytes),
+            *(gib(label, value) for label, value in saved.items()),
+            Fact(label="saved before and behind the layers", value=both, told=ends),
+            gib("message to the next stage", self.message_bytes),
+            gib(state, self.state_bytes, key="state_bytes"),
+            *keyed(embedding_saved_bytes=both[0], head_saved_bytes=both[1]),
+            *keyed(message_bytes=self.message_bytes, layer_flops=_by_letter(self.layer)),
+            *keyed(head_flops=_by_letter(self.head), stages=stages),
+            *keyed(deployment=asdict(self.deployment)),
         ]
 
 

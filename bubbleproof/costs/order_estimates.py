@@ -8,7 +8,7 @@ computes all the time, before it the pipeline is filled and behind it drained:
     bytes of rank r ~ W_r + n_r a_r / v,
 
 or, where messages are slow, m v / n_0 times what one microbatch takes down and up all stages: rank
-0 keeps n_0 / v at once; n_r are passes of a chunk (``costs.times.allocated``). The head holds one
+0 keeps n_0 / v at once; n_r are passes of a chunk. The head holds one
 microbatch's bytes of its own. Chunks of 1 and of the most are looked at: a search begins with what
 these promise, and no answer rests on them.
 """
@@ -18,7 +18,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from bubbleproof.costs.cluster_layers import ClusterLayers
-from bubbleproof.costs.times.allocated import in_flight_passes
 from bubbleproof.theory.pipelines.shapes.layer_cuts import Cut
 
 MOST_CHUNKS = 8
@@ -73,3 +72,22 @@ def _of(numbers: ClusterLayers, cut: Cut, microbatches: int, chunks: int) -> Ord
         needed=needed + numbers.beside,
         chunks=chunks,
     )
+
+
+def in_flight_passes(ranks: int, rank: int, microbatches: int, chunks: int = 1) -> int:
+    """Forwards of a rank whose backwards have not ended, at most.
+
+    Parameters
+    ----------
+    ranks
+        p.
+    rank
+        From 0 to p - 1.
+    microbatches
+        m.
+    chunks
+        v; the order is 1F1B for 1, else interleaved 1F1B.
+    """
+    if chunks == 1:
+        return min(ranks - rank, microbatches)
+    return min((chunks - 1) * ranks + 2 * (ranks - rank - 1) + 1, microbatches * chunks)

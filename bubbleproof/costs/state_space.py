@@ -17,9 +17,12 @@ of 64 tokens.
 
 from __future__ import annotations
 
+from functools import partial
+
 from bubbleproof.costs.layer_operation import LayerOperation, Number, Split
 
 CHUNK = 64  # tokens
+_makes = partial(LayerOperation, block="attention")
 
 
 def mamba(
@@ -50,20 +53,24 @@ def mamba(
     norms
         Whether step sizes, B and C are normed.
     """
-    normed = _operation(
-        "state norms", vectors=rank + 2 * state, kept=rank + 2 * state, statistics=3
+    normed = _makes(
+        name="state norms", vectors=rank + 2 * state, kept=rank + 2 * state, statistics=3
     )
     return (
         _linear("state in", hidden, 2 * inner, bias=bias),
         _linear("convolution", kernel, inner, bias=kernel_bias, fused=True),
-        _operation("convolved", kept=inner),
+        _makes(name="convolved", kept=inner),
         _linear("state sizes", inner, rank + 2 * state),
         *([normed] if norms else []),
         _linear("step", rank, inner, bias=True),
-        _operation(
-            "scan", kept=inner, products=2 * inner * state, vectors=inner * (state + 1), split=True
+        _makes(
+            name="scan",
+            kept=inner,
+            products=2 * inner * state,
+            vectors=inner * (state + 1),
+            split_vectors=True,
         ),
-        _operation("gated output", kept=inner),
+        _makes(name="gated output", kept=inner),
         _linear("output", inner, hidden, bias=bias, kept=hidden, along="sequence"),
     )
 
@@ -101,13 +108,19 @@ def mamba_2(
     return (
         _linear("state in", hidden, inner + channels + heads, bias=bias),
         _linear("convolution", kernel, channels, bias=kernel_bias, fused=True),
-        _operation("convolved", kept=channels, fused=True),
-        _operation("scan", kept=inner, products=4 * inner * state, vectors=3 * heads, split=True),
-        _operation(
-            "gated output",
+        _makes(name="convolved", kept=channels, fused=True),
+        _makes(
+            name="scan",
+            kept=inner,
+            products=4 * inner * state,
+            vectors=3 * heads,
+            split_vectors=True,
+        ),
+        _makes(
+            name="gated output",
             kept=inner,
             vectors=inner if norm else 0,
-            split=True,
+            split_vectors=True,
             statistics=groups if norm else 0,
         ),
         _linear("output", inner, hidden, bias=bias, kept=hidden, along="sequence"),
@@ -136,16 +149,16 @@ def delta_net(
         _linear("state in", hidden, channels + values),
         _linear("rates", hidden, 2 * value_heads),
         _linear("convolution", kernel, channels, fused=True),
-        _operation("convolved", kept=channels),
-        _operation(
-            "scan",
+        _makes(name="convolved", kept=channels),
+        _makes(
+            name="scan",
             kept=values + CHUNK * value_heads,
             statistics=2 * key_heads + value_heads,
             products=6 * value_heads * key_width * value_width,
             vectors=2 * value_heads,
-            split=True,
+            split_vectors=True,
         ),
-        _operation("gated output", kept=values, vectors=value_width, statistics=value_heads),
+        _makes(name="gated output", kept=values, vectors=value_width, statistics=value_heads),
         _linear("output", values, hidden, kept=hidden, along="sequence"),
     )
 
@@ -160,35 +173,12 @@ def _linear(
     along: Split = "tensor",
     fused: bool = False,
 ) -> LayerOperation:
-    return LayerOperation(
+    return _makes(
         name=name,
-        block="attention",
         weights=(inner, outer),
         vectors=outer if bias else 0,
         split_vectors=along == "tensor",
         kept=outer if kept is None else kept,
         split=along,
-        fused=fused,
-    )
-
-
-def _operation(
-    name: str,
-    *,
-    kept: Number,
-    vectors: Number = 0,
-    products: Number = 0,
-    split: bool = False,
-    statistics: int = 0,
-    fused: bool = False,
-) -> LayerOperation:
-    return LayerOperation(
-        name=name,
-        block="attention",
-        vectors=vectors,
-        split_vectors=split,
-        kept=kept,
-        products=products,
-        statistics=statistics,
         fused=fused,
     )

@@ -8,9 +8,7 @@ from __future__ import annotations
 
 from bubbleproof.costs.combinations import TrainingJob
 from bubbleproof.costs.deployment import Deployment
-from bubbleproof.costs.flops import operation_flops
 from bubbleproof.costs.model_costs import head_flops, layer_flops
-from bubbleproof.costs.operations import layer_operations
 
 
 def utilisation(training: TrainingJob, iteration: int) -> float:
@@ -26,26 +24,16 @@ def utilisation(training: TrainingJob, iteration: int) -> float:
     return teraflops(training, iteration) / rate
 
 
-def teraflops(training: TrainingJob, iteration: int, *, half: bool = False) -> float:
+def teraflops(training: TrainingJob, iteration: int) -> float:
     """Model FLOPs of a step per card and second, nothing recomputed counted, in 10^12.
 
     Parameters
     ----------
     iteration
         What the step takes, in microseconds.
-    half
-        Of the attention's square only what lies below the diagonal, not all of it.
     """
     model, plain = training.model, Deployment(sequence=training.deployment.sequence)
     layers = (layer_flops(kind, plain) * count for kind, count in model.layer_runs)
     one = sum(layers, head_flops(model, plain))
     step = float(one.forward + one.input_backward + one.weight_backward)
-    if half:
-        squares = [
-            operation_flops(each, kind, plain) * count
-            for kind, count in model.layer_runs
-            for each in layer_operations(kind)
-            if each.scores
-        ]
-        step -= sum(float(s.forward + s.input_backward + s.weight_backward) for s in squares) / 2
     return step * training.samples / training.cluster.cards / iteration / 1e6

@@ -7,11 +7,13 @@ one plan, with a configuration of one's own and changes of the job beside it.
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass, field, replace
 from math import inf
+from typing import Any
 
+from bubbleproof.costs.combinations import AnyCount
 from bubbleproof.formats.clusters.changed_cluster import (
     Several,
     changed_file,
@@ -19,7 +21,13 @@ from bubbleproof.formats.clusters.changed_cluster import (
     with_hardware,
 )
 from bubbleproof.formats.clusters.cluster_toml import ClusterFile
-from bubbleproof.planners.cluster_planned import ClusterPlan
+from bubbleproof.formats.clusters.deployed_content import deployed_file
+from bubbleproof.formats.errors import about
+from bubbleproof.planners.cluster_planned import ClusterPlan, NoClusterPlan
+from bubbleproof.planners.counting import COUNTED, AnyListed, counted_within, with_numbers
+from bubbleproof.planners.deployment_times import deployment_times
+from bubbleproof.planners.fitting_changes import changes_that_fit
+from bubbleproof.planners.jitter import timed_candidates
 from bubbleproof.planners.own_run import OwnRun
 from bubbleproof.planners.own_savings import savings
 from bubbleproof.planners.plan_facts import (
@@ -27,13 +35,12 @@ from bubbleproof.planners.plan_facts import (
     NoDeploymentPlan,
     NoPipelinePlan,
     PipelinePlan,
-    stated_deployments,
 )
 from bubbleproof.planners.planned import PlanOptions, PlanSource
-from bubbleproof.planners.planning import SEARCHED, plan_deployments
-from bubbleproof.planners.restriction import SHARE
+from bubbleproof.planners.planning import SEARCHED, plan_counted
+from bubbleproof.planners.restriction import SHARE, restriction_of
 from bubbleproof.planners.side_by_side import SideBySide, own_asked, side_by_side
-from bubbleproof.planners.what_ifs import ChangedPlan, PlannedJobs, changed_plans, planned_jobs
+from bubbleproof.planners.what_ifs import PlannedJobs, changed_plans, planned_jobs
 
 JobAnswer = (
     PipelinePlan | NoPipelinePlan | DeploymentPlan | NoDeploymentPlan | PlannedJobs | SideBySide
@@ -96,35 +103,103 @@ class JobAsked:
     def answer(self, file: ClusterFile, options: PlanOptions) -> JobAnswer:
         """Of a file, within the options. Raises ``ValueError`` for what cannot be planned."""
         found = self.settled(file, options)
-        return self._planned(found, options) if isinstance(found, ClusterFile) else found
+        if not isinstance(found, ClusterFile):
+            return found
+        return JobPlanning(file=found, asked=self, options=options).plan()
 
-    def _planned(
-        self, file: ClusterFile, options: PlanOptions
-    ) -> DeploymentPlan | NoDeploymentPlan:
-        began = time.perf_counter()
-        changed = [(each, changed_file(file, each, "plan: what_if")) for each in self.what_if]
-        part = options.times(1 / (1 + len(changed)))
-        yours = own_asked(file, next(iter(self.yours), None), SHARE * part.time_limit)
+
+def _as_found(
+    _counts: Sequence[AnyCount], found: ClusterPlan, _options: PlanOptions
+) -> ClusterPlan:
+    return found
+
+
+def _accepted(_file: ClusterFile, _counts: Sequence[AnyListed], _found: NoClusterPlan) -> None:
+    """Whatever forbids every deployment is an answer."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class JobPlanning:
+    """One job, planned within the options, with what is ``asked`` beside it.
+
+    ``is_told``: where time goes and what would make it fit is worked out too, in what is left of
+    the time since it ``began``; where ``is_whole``, timing noise and the cost of the framework as
+    well. ``is_proved``: all deployments are counted, however many there are. A plan is ``joined``
+    by a paper's choice, and where there is none it may be ``refused``. ``path`` and ``asker`` are
+    named in errors.
+    """
+
+    file: ClusterFile
+    asked: JobAsked
+    options: PlanOptions
+    executor: Executor | None = None
+    is_told: bool = False
+    is_whole: bool = False
+    is_proved: bool = False
+    joined: Callable[[Sequence[AnyCount], ClusterPlan, PlanOptions], ClusterPlan] = _as_found
+    refused: Callable[[ClusterFile, Sequence[AnyListed], NoClusterPlan], None] = _accepted
+    path: str = ""
+    asker: str = "plan: what_if"
+    began: float = field(default_factory=lambda: time.perf_counter())
+
+    def plan(self) -> DeploymentPlan | NoDeploymentPlan:
+        """The plan, and that of each change of the cluster, all within the options."""
+        changes = self.asked.what_if
+        changed = [(each, changed_file(self.file, each, self.asker)) for each in changes]
+        part = self.options.times(1 / (1 + len(changed)))
+        found = self._plain(part)
+        if not changed:
+            return found
+        left = self.options.after(self._waited).time_limit
+        rest = replace(part.times(len(changed)), time_limit=left)
+        plans = changed_plans(changed, rest, self.executor)
+        return replace(found, what_if=plans, seconds=self._waited)
+
+    def _plain(self, options: PlanOptions) -> DeploymentPlan | NoDeploymentPlan:
+        yours = own_asked(self.file, next(iter(self.asked.yours), None), self._left(options))
         own = yours if isinstance(yours, OwnRun) else None
-        searched = file if own is None else own.beside(file)
-        known = None if own is None else own.begins
-        rest = part.after(time.perf_counter() - began)
-        found = plan_deployments(searched, rest, known=known)
-        if own is not None and isinstance(found, ClusterPlan) and own.iteration > found.value:
-            towards = found.winner.combination, found.plan.winner.candidate
-            seconds = SEARCHED * part.time_limit - (time.perf_counter() - began)
-            yours = replace(own, savings=savings(file, own, *towards, seconds=seconds))
-        found = replace(found, seconds=time.perf_counter() - began)
+        file = self.file if own is None else own.beside(self.file)
+        is_limited, counting = options.work is None and not self.is_proved, self._waited
+        limit = COUNTED * options.after(counting).time_limit if is_limited else inf
+        with about(self.path):
+            counts = counted_within(file, limit, options.tell)
+        known, numbers = None if own is None else own.begins, with_numbers(counts)
+        pace = (self._waited - counting) / len(numbers)
+        found = plan_counted(file, counts, options.after(self._waited), self.executor, known)
         source = PlanSource(name=file.name, text=file.text)
-        what_if: tuple[ChangedPlan, ...] = ()
-        if changed:
-            left = options.after(time.perf_counter() - began).time_limit
-            rest = replace(part.times(len(changed)), time_limit=left)
-            what_if = changed_plans(changed, rest)
-        return stated_deployments(
-            searched,
-            replace(found, source=source),
-            yours=yours,
-            what_if=what_if,
-            tokens=self.tokens,
-        )
+        told: dict[str, Any] = {"counts": numbers} if self.is_told else {}
+        if isinstance(found, NoClusterPlan):
+            self.refused(file, counts, found)
+            if self.is_told:
+                told["fits"] = changes_that_fit(file, found, options, self._rest(options))
+            found = replace(found, seconds=self._waited, source=source)
+            return NoDeploymentPlan.of(file, found, yours=yours, **told)
+        found = self.joined(numbers, found, options)
+        if self.is_told:
+            told["times"] = deployment_times(file, numbers, found, self._rest(options))
+        if own is not None and own.iteration > found.value:
+            towards = found.winner.combination, found.plan.winner.candidate
+            changes = savings(self.file, own, *towards, seconds=self._rest(options))
+            own = yours = replace(own, savings=changes)
+        if self.is_told:
+            told["timed"] = {}
+        if self.is_whole:
+            left = self._left(options)
+            told["restriction"] = restriction_of(file, found, own, options, left, pace)
+            spread = deployed_file(file, found.winner).spread
+            told["timed"] = timed_candidates(found.plan, spread, self._left(options))
+        found = replace(found, seconds=self._waited, source=source)
+        return DeploymentPlan.of(file, found, yours=yours, tokens=self.asked.tokens, **told)
+
+    def _left(self, options: PlanOptions) -> float:
+        """Seconds that an analysis beside the plan may take."""
+        return max(0.0, min(SHARE * options.time_limit, self._rest(options)))
+
+    def _rest(self, options: PlanOptions) -> float:
+        """Seconds until what is found has to be told."""
+        return SEARCHED * options.time_limit - self._waited
+
+    @property
+    def _waited(self) -> float:
+        """Seconds since it began."""
+        return time.perf_counter() - self.began

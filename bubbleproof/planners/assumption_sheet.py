@@ -11,16 +11,15 @@ from __future__ import annotations
 import re
 import sys
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, fields, replace
-from typing import Any, ClassVar
+from dataclasses import dataclass, fields
+from typing import ClassVar
 
 from bubbleproof.costs.cluster import Cluster
 from bubbleproof.costs.times.calibration import Calibration
-from bubbleproof.costs.times.cards import HALF, Card
-from bubbleproof.costs.times.constants import STARTS, published_factors, starts
-from bubbleproof.costs.times.fitted_constants import CONSTANTS
+from bubbleproof.costs.times.cards import Card
+from bubbleproof.costs.times.constants import CONSTANTS, Constant, published_factors, starts
 from bubbleproof.costs.times.software import Software
-from bubbleproof.facts import Fact, FactCells, FactSource
+from bubbleproof.facts import Fact, FactCells, FactSource, keyed
 from bubbleproof.formats.clusters.cluster_toml import ClusterFile, hardware_of
 from bubbleproof.planners.cluster_results import estimate_error
 from bubbleproof.planners.configuration_words import digits
@@ -30,6 +29,7 @@ UNITS = {
     "memory_gib": "GiB", "memory_gbs": "GB/s", "link_gbs": "GB/s", "network_gbs": "GB/s",
     "tflops": "TFLOP/s",
 }  # fmt: skip
+OF_FIELD = {"half_tflops": "tflops", "fp8_gain": "tflops"}  # of a card, by what is made of it
 KINDS = ("constant", "card", "cluster", "software")
 TOLD_APART = 1e-6  # of a constant: less is rounding
 
@@ -76,12 +76,8 @@ class AssumptionSheet(FactSource):
     def facts(self) -> list[Fact]:
         """A row each."""
         rows = [each.to_json() for each in self.assumed]
-        return [
-            Fact(key="name", value=self.name),
-            Fact(key="error", value=self.error),
-            Fact(key="assumptions", value=rows),
-            *(each.fact for each in self.assumed),
-        ]
+        told = keyed(name=self.name, error=self.error, assumptions=rows)
+        return [*told, *(each.fact for each in self.assumed)]
 
     @property
     def lines(self) -> list[str]:
@@ -115,7 +111,7 @@ def _constants(cluster: Cluster, own: Calibration | None) -> Iterator[Assumption
     fitted = published_factors(card, runs)
     for each in CONSTANTS:
         value = cluster.constants[each.name]
-        told = [_start(each.name, card)]
+        told = [_start(each, card)]
         if each.name in profile:
             told.append(f"x {digits(profile[each.name])} by the profile of {runs.name}")
         told += [
@@ -136,25 +132,13 @@ def _constants(cluster: Cluster, own: Calibration | None) -> Iterator[Assumption
         )
 
 
-def _start(name: str, card: Card) -> str:
+def _start(one: Constant, card: Card) -> str:
     """Where a constant starts: a part of what fields of the card say, or a number of its own."""
-    value = STARTS[name](card)
-    of = [each.name for each in fields(card) if _differs(name, card, each.name, value)]
+    names = {OF_FIELD.get(name, name) for name in (*one.of, one.per)}
+    names |= set() if one.switched is None else {"switch_reduces"}
+    of = [each.name for each in fields(card) if each.name in names]
     whose = f"from {' and '.join(of)} of {card.name}" if of else "(a prior)"
-    return f"{digits(value)} {whose}"
-
-
-def _differs(name: str, card: Card, field: str, value: float) -> bool:
-    """Whether the start depends on a field of the card."""
-    now = getattr(card, field)
-    if isinstance(now, str):
-        return False
-    changed: dict[str, Any] = {field: not now if isinstance(now, bool) else now}
-    if isinstance(now, Mapping):
-        changed = {field: {kind: 2 * rate if kind in HALF else rate for kind, rate in now.items()}}
-    elif not isinstance(now, bool):
-        changed = {field: 2 * now}
-    return STARTS[name](replace(card, **changed)) != value
+    return f"{digits(one.starts(card))} {whose}"
 
 
 def _card(card: Card) -> Iterator[Assumption]:

@@ -11,6 +11,7 @@ import time
 from dataclasses import dataclass, replace
 from math import inf
 
+from bubbleproof.facts import extended
 from bubbleproof.planners.looks import FoundSchedule, SearchOutcome, without_look
 from bubbleproof.planners.outcome import (
     Ground,
@@ -82,13 +83,7 @@ class CandidateStanding:
     @property
     def proofs(self) -> list[CandidateBound]:
         """The entries in the bundle of proofs."""
-        seen = self.bound
-        return [
-            CandidateBound(
-                candidate=one, bound=seen.bound, certificate=seen.certificate, word=seen.word
-            )
-            for one in self.candidates
-        ]
+        return [extended(CandidateBound, self.bound, candidate=one) for one in self.candidates]
 
     def take(self, seen: SearchOutcome) -> None:
         """What a look brought: of equal bounds the one that is shown counts, or the first."""

@@ -12,6 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from bubbleproof.costs.combinations import Combination, CombinationCosts, ForbiddenCombination
+from bubbleproof.facts import extended
 from bubbleproof.planners.candidate_standing import legal_candidates
 from bubbleproof.planners.counting import UncountedCombination
 from bubbleproof.planners.outcome import Outcome
@@ -85,16 +86,8 @@ def solved_deployment(
     beside
         Bytes of that card beside the schedule's load.
     """
-    return SolvedDeployment(
-        combination=row.combination,
-        status=row.status,
-        reason=row.reason,
-        bound=row.bound,
-        on_card=peak_memory + beside,
-        value=value,
-        peak_memory=peak_memory,
-        candidate=candidate,
-    )
+    told = {"value": value, "peak_memory": peak_memory, "candidate": candidate}
+    return extended(SolvedDeployment, row, **told, on_card=peak_memory + beside)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

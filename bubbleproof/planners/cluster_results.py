@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from bubbleproof.costs.times.estimate_errors import EstimateError, error_of
 from bubbleproof.costs.utilisation import teraflops, utilisation
-from bubbleproof.facts import Fact, valued
+from bubbleproof.facts import Fact, keyed, labelled, valued
 from bubbleproof.formats.clusters.cluster_toml import ClusterFile
 from bubbleproof.formats.problem_toml import ProblemFile
 from bubbleproof.planners.cluster_planned import (
@@ -25,7 +25,6 @@ from bubbleproof.planners.configuration_words import (
     digits,
     in_words,
     more,
-    shape_parts,
 )
 from bubbleproof.planners.deployment_times import DeploymentTimes
 from bubbleproof.planners.jitter import Timed
@@ -43,8 +42,6 @@ from bubbleproof.planners.plan_results import (
     bound_text,
     candidates_to_json,
     front_to_json,
-    keyed,
-    labelled,
     schedule_facts,
     shape_facts,
     took,
@@ -327,7 +324,7 @@ def time_rows(times: Sequence[DeploymentTimes]) -> list[tuple[str, ...]]:
     best = times[0].parts
     return [
         (
-            in_words({**deployment_parts(each.row.combination), **shape_parts(each.row.candidate)}),
+            in_words(deployment_parts(each.row.combination, each.row.candidate)),
             _ms(each.parts.iteration),
             *(_ms(took) for took in each.parts.named.values()),
             "it is" if each.parts is best else each.parts.to_beat(best),
@@ -370,7 +367,7 @@ def own_text(file: ClusterFile, own: OwnRun | NotLegalRun, found: AnyClusterPlan
     """
     if isinstance(own, NotLegalRun):
         return f"invalid: {str(own).removeprefix('yours ')}"
-    name = in_words({**deployment_parts(own.combination), **shape_parts(own.candidate)})
+    name = in_words(deployment_parts(own.combination, own.candidate))
     mfu = f"MFU {100 * utilisation(file.training, own.iteration):.1f} %"
     told = "; ".join([f"{name}: {time(own.iteration, UNIT)}, {mfu}", *own.own.remarks])
     if not own.fits:

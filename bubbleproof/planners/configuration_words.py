@@ -3,7 +3,7 @@
 >>> from bubbleproof.costs.combinations import Combination
 >>> at = Combination(tensor=4, data=2, pipeline=8, micro_batch=1, zero=1, scope="none")
 >>> shape = Candidate(chunks=4, placement="loop", backward="whole", slices=1)
->>> in_words({**deployment_parts(at), **shape_parts(shape)})
+>>> in_words(deployment_parts(at, shape))
 'TP4 PP8 DP2 · micro-batch 1 · ZeRO-1 · no recompute · VPP 4'
 >>> shape_text(shape)
 'VPP 4, full backward'
@@ -41,8 +41,8 @@ OUTCOMES = {
 Parts = Mapping[str, str]
 
 
-def deployment_parts(at: Combination) -> Parts:
-    """Its sizes and choices, each in a word; of one replica group none."""
+def deployment_parts(at: Combination, shape: Candidate | None = None) -> Parts:
+    """Its sizes and choices, each in a word; of one replica group none. And those of its shape."""
     sizes = {name: f"{letters}{getattr(at, name)}" for name, letters in SIZES.items()}
     for name in ("context", "expert"):
         if getattr(at, name) == 1:
@@ -50,7 +50,8 @@ def deployment_parts(at: Combination) -> Parts:
     others = {"micro_batch": f"micro-batch {at.micro_batch}", "zero": f"ZeRO-{at.zero}"}
     others["scope"] = SCOPES.get(at.scope, f"{at.scope} recompute")
     precision = GRADIENTS.get(at.precision, at.precision)
-    return {**sizes, **others, **({"precision": precision} if precision else {})}
+    others |= {"precision": precision} if precision else {}
+    return {**sizes, **others, **({} if shape is None else shape_parts(shape))}
 
 
 def shape_parts(shape: Candidate) -> Parts:

@@ -38,6 +38,11 @@ class UncountedCombination:
 AnyListed = AnyCount | UncountedCombination
 
 
+def with_numbers(counts: Sequence[AnyListed]) -> list[AnyCount]:
+    """Those that were counted."""
+    return [one for one in counts if not isinstance(one, UncountedCombination)]
+
+
 def counted_within(
     file: ClusterFile, seconds: float = inf, tell: Told | None = None
 ) -> list[AnyListed]:

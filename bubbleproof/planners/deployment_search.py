@@ -43,6 +43,7 @@ from math import inf
 
 from bubbleproof.costs.cluster_layers import ClusterLayers
 from bubbleproof.costs.combinations import Combination, CombinationCosts
+from bubbleproof.facts import extended
 from bubbleproof.planners.candidate_standing import CandidateStanding
 from bubbleproof.planners.cluster_planned import (
     ANY_ORDER,
@@ -353,35 +354,31 @@ class DeploymentSearch(PlanSearch[ClusterPlan | NoClusterPlan]):
         unsettled = [one for one in unsettled if not one.is_settled]
         reason = self.budget.reason(len(unsettled), "deployment")
         lower, seconds = min(bounds, default=0), self.budget.taken
-        if best is None or best.best is None or best.plan is None:
-            return NoClusterPlan(
-                status=self._unsolved_status(),
-                rows=rows,
-                lower_bound=lower,
-                nearest=self._nearest(),
-                seconds=seconds,
-                bundled=bundled,
-                reason=reason,
-                orders=self.options.orders if any(o.is_unfit for o in self.standings) else (),
-                bounded=self.bounded + self._cuts,
-                cuts=self._cuts,
-            )
-        is_closed = self.is_counted and min(bounds, default=NEVER) >= best.best.value
-        return ClusterPlan(
-            status=Status.OPTIMAL if is_closed else Status.FEASIBLE,
+        is_unfit = any(one.is_unfit for one in self.standings)
+        none = NoClusterPlan(
+            status=self._unsolved_status(),
             rows=rows,
-            winner=best.counted,
-            plan=best.plan,
-            value=best.best.value,
             lower_bound=lower,
             nearest=self._nearest(),
-            step_end=best.step_end,
             seconds=seconds,
             bundled=bundled,
             reason=reason,
-            orders=() if unsettled else self.options.orders,
+            orders=self.options.orders if is_unfit else (),
             bounded=self.bounded + self._cuts,
             cuts=self._cuts,
+        )
+        if best is None or best.best is None or best.plan is None:
+            return none
+        is_closed = self.is_counted and min(bounds, default=NEVER) >= best.best.value
+        return extended(
+            ClusterPlan,
+            none,
+            status=Status.OPTIMAL if is_closed else Status.FEASIBLE,
+            winner=best.counted,
+            plan=best.plan,
+            value=best.best.value,
+            step_end=best.step_end,
+            orders=() if unsettled else self.options.orders,
         )
 
     @property

@@ -5,8 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import Enum
 
-from bubbleproof.solvers.result import Status
-
 
 class Outcome(Enum):
     """What became of one candidate or deployment, of it alone; the value is what that means."""
@@ -18,11 +16,6 @@ class Outcome(Enum):
     BOUNDED = "no schedule of it is known, nor needed: its bound is not below the plan"
     NOT_LEGAL = "a number forbids it"
     TOO_LARGE = "it is larger than a plan takes: whether it is better is not known"
-
-    @classmethod
-    def of(cls, status: Status) -> Outcome:
-        """What a search of it alone ended with."""
-        return cls[status.name]
 
 
 class Ground(Enum):

@@ -24,6 +24,7 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import TypeVar
 
+from bubbleproof.facts import extended
 from bubbleproof.parallel import run_all
 from bubbleproof.planners.candidate_standing import (
     NOT_LOOKED_AT,
@@ -192,28 +193,22 @@ class PipelineSearch(PlanSearch[Plan | NoPlanFound]):
         solved = [one for one in results if isinstance(one, SolvedCandidate)]
         others = least_of_others(self.space)
         reason = self.budget.reason(len(self._open()), "candidate")
-        if not solved:
-            return NoPlanFound(
-                space=self.space,
-                status=self._unsolved_status(others),
-                judged=results,
-                others=others,
-                least_capacity=self._least_capacity(),
-                seconds=self.budget.taken,
-                reason=reason,
-            )
-        winner = min(solved, key=place_of)
-        is_closed = min([others, *(one.least for one in self.standings)]) >= winner.value
-        return Plan(
+        none = NoPlanFound(
             space=self.space,
-            status=Status.OPTIMAL if is_closed else Status.FEASIBLE,
+            status=self._unsolved_status(others),
             judged=results,
             others=others,
-            winner=winner,
-            verdict=verdict_of(winner),
+            least_capacity=None if solved else self._least_capacity(),
             seconds=self.budget.taken,
             reason=reason,
         )
+        if not solved:
+            return none
+        winner = min(solved, key=place_of)
+        is_closed = min([others, *(one.least for one in self.standings)]) >= winner.value
+        status = Status.OPTIMAL if is_closed else Status.FEASIBLE
+        told = {"winner": winner, "verdict": verdict_of(winner)}
+        return extended(Plan, none, status=status, **told, seconds=self.budget.taken)
 
     def _results(self) -> tuple[CandidateResult, ...]:
         """What became of each candidate, in the order of the space."""

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 
 import numpy as np
 
-from bubbleproof.facts import Fact
+from bubbleproof.facts import Fact, keyed, labelled
 from bubbleproof.formats.plans.bundle_json import candidate_to_json
 from bubbleproof.formats.problem_toml import ProblemFile
 from bubbleproof.planners import CandidateResult, NoPlanFound, Plan, SolvedCandidate
@@ -111,22 +111,6 @@ def took(seconds: float) -> Fact:
     """
     told = f"{seconds:.2f} s"
     return Fact(key="seconds", label="time", value=round(seconds, 3), told=told)
-
-
-def keyed(**values: object) -> Iterator[Fact]:
-    """Facts that stand in JSON alone."""
-    return (Fact(key=key, value=value) for key, value in values.items())
-
-
-def labelled(told: Mapping[str, str]) -> Iterator[Fact]:
-    """Facts that people alone are told.
-
-    Parameters
-    ----------
-    told
-        What is told, by its label.
-    """
-    return (Fact(label=label, value=value) for label, value in told.items())
 
 
 def shape_facts(file: ProblemFile, found: Plan) -> Iterator[Fact]:

@@ -11,9 +11,10 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from typing import Protocol, TypeVar
 
+from bubbleproof.facts import extended
 from bubbleproof.planners.looks import FoundSchedule
 from bubbleproof.planners.outcome import Outcome, OutcomeReason
 from bubbleproof.solvers.options import SolveOptions
@@ -133,14 +134,7 @@ class CandidateResult:
 
     def without_schedule(self, status: Outcome, reason: OutcomeReason) -> CandidateResult:
         """Its bound alone."""
-        return CandidateResult(
-            candidate=self.candidate,
-            status=status,
-            reason=reason,
-            bound=self.bound,
-            certificate=self.certificate,
-            word=self.word,
-        )
+        return extended(CandidateResult, self, status=status, reason=reason)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -172,12 +166,7 @@ class SolvedCandidate(CandidateResult):
     @property
     def found(self) -> FoundSchedule:
         """Its schedule, without what it is a candidate of."""
-        return FoundSchedule(
-            pipeline=self.pipeline,
-            schedule=self.schedule,
-            measured=self.measured,
-            origin=self.origin,
-        )
+        return extended(FoundSchedule, self)
 
     @property
     def peak_memory(self) -> int:
@@ -317,19 +306,8 @@ def front_of(solved: Iterable[Placed]) -> tuple[Placed, ...]:
 
 def solved_candidate(result: CandidateResult, found: FoundSchedule) -> SolvedCandidate:
     """The candidate with a schedule, whose value is the makespan."""
-    return SolvedCandidate(
-        candidate=result.candidate,
-        status=result.status,
-        reason=result.reason,
-        bound=result.bound,
-        certificate=result.certificate,
-        word=result.word,
-        pipeline=found.pipeline,
-        schedule=found.schedule,
-        measured=found.measured,
-        origin=found.origin,
-        value=found.value,
-    )
+    own = {each.name: getattr(found, each.name) for each in fields(found)}
+    return extended(SolvedCandidate, result, **own, value=found.value)
 
 
 def verdict_of(winner: SolvedCandidate) -> Verdict:

@@ -69,16 +69,33 @@ def plan_deployments(
     options, began = options or PlanOptions(), time.perf_counter()
     seconds = COUNTED * options.time_limit if options.work is None else inf
     counts = counted_within(file, seconds, options.tell)
-    found = plan_cluster(
+    found = plan_counted(file, counts, options.after(time.perf_counter() - began), executor, known)
+    return replace(found, seconds=time.perf_counter() - began)
+
+
+def plan_counted(
+    file: ClusterFile,
+    counts: Sequence[AnyListed],
+    options: PlanOptions,
+    executor: Executor | None = None,
+    known: Mapping[Combination, KnownSchedule] | None = None,
+) -> ClusterPlan | NoClusterPlan:
+    """The best of a file's deployments that were counted.
+
+    Parameters
+    ----------
+    known
+        Schedules to begin with: no plan is longer than one of them.
+    """
+    return plan_cluster(
         counts,
         lambda one: deployed_space(file, one),
-        replace(options.after(time.perf_counter() - began), orders=file.orders),
+        replace(options, orders=file.orders),
         executor=executor,
         is_lazy=file.is_open,
         known=known,
         bounded=file.bounded,
     )
-    return replace(found, seconds=time.perf_counter() - began)
 
 
 def plan_cluster(

@@ -13,7 +13,7 @@ from time import perf_counter
 from typing import ClassVar
 
 from bubbleproof.costs.utilisation import utilisation
-from bubbleproof.facts import Fact, FactCells, FactSource
+from bubbleproof.facts import Fact, FactCells, FactSource, keyed
 from bubbleproof.formats.clusters.cluster_toml import ClusterFile
 from bubbleproof.formats.clusters.own_configuration import OwnConfiguration
 from bubbleproof.formats.clusters.own_files import own_of
@@ -23,7 +23,6 @@ from bubbleproof.planners.configuration_words import (
     deployment_parts,
     in_words,
     more,
-    shape_parts,
 )
 from bubbleproof.planners.fitting_changes import own_with_fits
 from bubbleproof.planners.own_run import NotLegalRun, OwnRun, changed, own_run
@@ -80,6 +79,11 @@ class SideBySide(FactSource):
         return f"<SideBySide: {self.lines[0]}>"
 
     @property
+    def name(self) -> str:
+        """That of the job."""
+        return self.file.name
+
+    @property
     def both(self) -> tuple[OwnRun, OwnRun]:
         """In the order in which they were given."""
         return self.first, self.second
@@ -113,16 +117,12 @@ class SideBySide(FactSource):
             key: {name: b - a for name, (a, b) in each.items()} for key, each in terms.items()
         }
         return [
-            Fact(key="name", value=self.file.name),
-            Fact(key="unit", value=UNIT),
-            *(Fact(key=name, value=run) for name, run in value.items()),
+            *keyed(name=self.name, unit=UNIT, **value),
             _fact("iteration", (self.first.iteration, self.second.iteration), UNIT),
             *(_fact(name, each, UNIT) for name, each in self.times.items()),
             _fact("memory", (self.first.on_card, self.second.on_card), "bytes"),
             *(_fact(name, each, "bytes") for name, each in self.kinds.items()),
-            Fact(key="difference", value=difference),
-            Fact(key="causes", value=causes),
-            Fact(key="error", value=estimate_error(self.file).band),
+            *keyed(difference=difference, causes=causes, error=estimate_error(self.file).band),
         ]
 
     @property
@@ -153,7 +153,7 @@ class SideBySide(FactSource):
 
     def _run(self, run: OwnRun) -> str:
         job = self.file.training
-        name = in_words({**deployment_parts(run.combination), **shape_parts(run.candidate)})
+        name = in_words(deployment_parts(run.combination, run.candidate))
         mfu = f"MFU {100 * utilisation(job, run.iteration):.1f} %"
         held = amount_of(run.on_card, job.cluster.memory, "bytes")
         room = held if run.fits else room_text(self.file, run)

@@ -13,7 +13,7 @@ from time import perf_counter
 from typing import ClassVar
 
 from bubbleproof.costs.utilisation import utilisation
-from bubbleproof.facts import Fact, FactCells, FactSource
+from bubbleproof.facts import Fact, FactCells, FactSource, keyed
 from bubbleproof.formats.clusters.changed_cluster import COUNTS, Several, changed_file, jobs_of
 from bubbleproof.formats.clusters.cluster_toml import ClusterFile
 from bubbleproof.planners.cluster_planned import ClusterPlan
@@ -24,12 +24,12 @@ from bubbleproof.planners.cluster_results import (
     tokens_per_second,
 )
 from bubbleproof.planners.configuration_words import (
+    Parts,
     amount_of,
     deployment_parts,
     difference,
     in_words,
     more,
-    shape_parts,
 )
 from bubbleproof.planners.outcome import Outcome
 from bubbleproof.planners.plan_results import took
@@ -141,9 +141,8 @@ class ChangedPlan:
         }
 
 
-def _parts(found: ClusterPlan) -> dict[str, str]:
-    at = deployment_parts(found.winner.combination)
-    return {**at, **shape_parts(found.plan.winner.candidate)}
+def _parts(found: ClusterPlan) -> Parts:
+    return deployment_parts(found.winner.combination, found.plan.winner.candidate)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -176,10 +175,8 @@ class PlannedJobs(SearchResults, FactSource):
         """Each job with its plan, and which is best."""
         best = self.best
         return [
-            Fact(key="name", value=self.name),
-            Fact(key="objective", value="iteration"),
-            Fact(key="unit", value=UNIT),
-            Fact(key="jobs", value=[one.to_json() for one in self.jobs]),
+            *keyed(name=self.name, objective="iteration", unit=UNIT),
+            *keyed(jobs=[one.to_json() for one in self.jobs]),
             Fact(key="best", label="best MFU", value=None if best is None else best.change),
             *(
                 Fact(label=one.change, told=" · ".join(one.cells[3:]), verdict=one.status)
@@ -252,7 +249,7 @@ def changed_plans(
     return tuple(plans)
 
 
-def what_if_fact(plans: Sequence[ChangedPlan], plan: SearchResults) -> Fact:
-    """What became of each change beside the plan."""
+def what_if_facts(plans: Sequence[ChangedPlan], plan: SearchResults) -> list[Fact]:
+    """What became of each change beside the plan, where any are asked for."""
     value, told = [one.to_json() for one in plans], "; ".join(one.text(plan) for one in plans)
-    return Fact(key="what_if", label="what if", told=told, value=value)
+    return [Fact(key="what_if", label="what if", told=told, value=value)] if plans else []

@@ -9,8 +9,7 @@ from pathlib import Path
 import pytest
 
 import bubbleproof as bp
-from bubbleproof.costs.times.constants import STARTS, published_factors
-from bubbleproof.costs.times.fitted_constants import CONSTANTS
+from bubbleproof.costs.times.constants import CONSTANTS, published_factors
 from bubbleproof.costs.times.software import Software
 from bubbleproof.formats.clusters.changed_cluster import jobs_of, numbers_of
 from bubbleproof.formats.clusters.cluster_toml import cluster_file_of_text
@@ -210,7 +209,7 @@ def test_the_sheet_has_every_constant_and_what_makes_its_value() -> None:
     factors = published_factors(cluster.card, cluster.runs)
     for each in CONSTANTS:
         one = sheet[each.name]
-        value = STARTS[each.name](cluster.card) * dict(cluster.runs.constants).get(each.name, 1.0)
+        value = each.starts(cluster.card) * dict(cluster.runs.constants).get(each.name, 1.0)
         for _, _, factor in (f for f in factors if f[0] == each.name):
             value *= factor
             assert f"x {factor:.4g} fitted to published rows" in one.source

@@ -8,17 +8,17 @@ import pytest
 
 from bubbleproof.costs import (
     Deployment,
-    bytes_per_parameter,
     known_model,
     layer_flops,
     layer_operations,
     layer_saved,
     model_costs,
-    operation_flops,
     transformer,
 )
 from bubbleproof.costs.accounting import PRECISIONS
+from bubbleproof.costs.flops import operation_flops
 from bubbleproof.costs.saved_bytes import operation_saved
+from bubbleproof.costs.state import bytes_per_parameter
 
 BPIPE = [("gpt3-13b", 8, 1, 1), ("gpt3-96b", 8, 4, 2), ("gpt3-134b", 12, 4, 2)]
 

@@ -9,7 +9,8 @@ from dataclasses import replace
 import pytest
 
 from bubbleproof.costs import Deployment, known_model, layer_saved
-from bubbleproof.costs.times.allocated import allocated, in_flight_passes
+from bubbleproof.costs.order_estimates import in_flight_passes
+from bubbleproof.costs.times.allocated import allocated
 from bubbleproof.costs.times.job_rows import rows_of
 from bubbleproof.costs.times.profiles import software
 from bubbleproof.theory.families import family

@@ -9,8 +9,7 @@ import pytest
 
 from bubbleproof.costs.times.calibration import Calibration, uncalibrated
 from bubbleproof.costs.times.card_files import FOLDER, card, card_of, cards
-from bubbleproof.costs.times.constants import NAMES, require_constants, starts
-from bubbleproof.costs.times.fitted_constants import CONSTANTS
+from bubbleproof.costs.times.constants import CONSTANTS, NAMES, require_constants, starts
 from bubbleproof.costs.times.profiles import software
 from bubbleproof.formats.clusters.hardware_toml import FORMER, hardware_text, read_hardware
 from bubbleproof.formats.errors import UnusableInput

@@ -23,7 +23,8 @@ from bubbleproof.costs import (
     transformer,
 )
 from bubbleproof.costs.cluster import Cluster
-from bubbleproof.costs.times.allocated import allocated, placeholders
+from bubbleproof.costs.moment_bytes import placeholders
+from bubbleproof.costs.times.allocated import allocated
 from bubbleproof.costs.times.card_files import card
 from bubbleproof.costs.times.constants import starts
 from bubbleproof.costs.times.iteration import iteration_plan

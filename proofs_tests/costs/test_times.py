@@ -11,8 +11,7 @@ from bubbleproof.costs import Deployment, Transformer, transformer
 from bubbleproof.costs.cluster import Cluster
 from bubbleproof.costs.cluster_times import cluster_times
 from bubbleproof.costs.times.card_files import card
-from bubbleproof.costs.times.constants import NAMES, starts
-from bubbleproof.costs.times.fitted_constants import CONSTANTS
+from bubbleproof.costs.times.constants import CONSTANTS, NAMES, starts
 from bubbleproof.costs.times.iteration import iteration_plan
 from bubbleproof.costs.times.kernels import KernelTimes, gather, kernel_times
 from bubbleproof.costs.times.profiles import software

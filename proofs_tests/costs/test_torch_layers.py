@@ -14,15 +14,15 @@ from torch.utils.checkpoint import checkpoint
 from torch.utils.flop_counter import FlopCounterMode
 
 from bubbleproof.costs import (
-    SCOPES,
     Deployment,
     Transformer,
     layer_flops,
     layer_operations,
     layer_saved,
-    operation_flops,
     transformer,
 )
+from bubbleproof.costs.deployment import SCOPES
+from bubbleproof.costs.flops import operation_flops
 from bubbleproof.costs.weights import layer_weights
 from bubbleproof.reference_exec.ledger import Ledger
 from bubbleproof.reference_exec.models.model_spec import ModelSpec

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Annotated, ClassVar
 
 from typer import Argument, Option
@@ -241,78 +242,9 @@ class VerifyRequest(OptionGroup):
     json: Json = False
 
 
-# Whole command lines below the help of each command, that can be copied.
-EXAMPLES = {
-    "run": (
-        "bubbleproof run problem.toml",
-        "bubbleproof run problem.toml --backend virtual -o runs/problem",
-    ),
-    "solve": (
-        "bubbleproof solve problem.toml -o best.json --certificate proof.json",
-        "bubbleproof solve problem.toml --objective makespan-then-peak --time-limit 10s",
-        "bubbleproof solve problem.toml --work 2 --require '0F1<0B0'",
-    ),
-    "repair": ("bubbleproof repair schedule.csv --problem problem.toml -o repaired.json",),
-    "pareto": ("bubbleproof pareto problem.toml -o front.svg --schedules runs/front",),
-    "plan": (
-        "bubbleproof plan plan.toml -o runs/plan --certificate proofs.json",
-        "bubbleproof plan cluster.toml --yours 'tensor=4 pipeline=4 chunks=5'",
-        "bubbleproof plan cluster.toml --tokens 15e12 --what-if network=0.5x",
-        "bubbleproof plan cluster.toml --cards 32,64 --batch 512",
-        "bubbleproof plan hf:config.json --card h100 --cards 64 --batch 512 --sequence 4096",
-    ),
-    "hand-over": (
-        "bubbleproof hand-over runs/plan --to torchtitan -o runs/handed",
-        "bubbleproof hand-over 1f1b p=2 m=4 --to torch-2.13 -o runs/handed --check",
-    ),
-    "bench": ("bubbleproof bench problem.toml --engine cpsat --engine sat --time-limit 5",),
-    "verify": (
-        "bubbleproof verify 1f1b p=4 m=8",
-        "bubbleproof verify schedule.csv --runtime torch-2.13",
-        "bubbleproof verify schedules/ --workers 8 --sarif verify.sarif",
-    ),
-    "measure": (
-        "bubbleproof measure zb-h1 p=4 m=8",
-        "bubbleproof measure 1f1b p=4 m=8 tF=3 tB=5 --why",
-    ),
-    "diff": ("bubbleproof diff '1f1b p=4 m=8' 'zb-h1 p=4 m=8'",),
-    "costs": (
-        "bubbleproof costs llama-2-13b tensor=2 pipeline=4 data=8 zero=1",
-        "bubbleproof costs cluster.toml tensor=4 pipeline=4 data=4 -o one.toml",
-    ),
-    "calibrate": (
-        "bubbleproof calibrate rows.csv -o hardware.toml",
-        "bubbleproof calibrate cluster.toml --yours 'tensor=4 pipeline=4' --took 14.7s -o own.toml",
-    ),
-    "estimate": ("bubbleproof estimate rows.csv --hardware h100",),
-    "replay": (
-        "bubbleproof replay 1f1b p=2 m=4",
-        "bubbleproof replay schedule.csv --backend gloo --steps 3",
-        "bubbleproof replay zb-h1 p=2 m=4 --model my_model.py:build",
-    ),
-    "profile": ("bubbleproof profile --ranks 2 --microbatches 4 -o measured.toml",),
-    "hang": (
-        "bubbleproof hang dumps/",
-        "bubbleproof hang dumps/ --schedule schedule.csv",
-    ),
-    "trace": ("bubbleproof trace traces/ -o runs/trace",),
-    "show": (
-        "bubbleproof show 1f1b p=4 m=8",
-        "bubbleproof show zb-v p=4 m=8 -o zb-v.svg",
-    ),
-    "serve": (
-        "bubbleproof serve",
-        "bubbleproof serve zb-h1 p=4 m=8 --port 9001",
-    ),
-    "convert": (
-        "bubbleproof convert zb-h1 p=4 m=8 table.csv --communication --torch 2.13",
-        "bubbleproof convert schedule.csv schedule.json",
-    ),
-    "families": ("bubbleproof families", "bubbleproof families zb-h1"),
-    "cards": ("bubbleproof cards", "bubbleproof cards h100"),
-    "models": ("bubbleproof models", "bubbleproof models llama-3-70b --json"),
-    "frameworks": ("bubbleproof frameworks", "bubbleproof frameworks megatron-core"),
-}
+EXAMPLES: dict[str, list[str]] = {}  # whole command lines, below the help of each command
+for _line in Path(__file__).with_name("examples.txt").read_text(encoding="utf-8").splitlines():
+    EXAMPLES.setdefault(_line.split()[1], []).append(_line)
 
 
 def examples(command: str) -> str:

@@ -37,18 +37,12 @@ def jobs_answer(found: PlannedJobs) -> PlanAnswer:
     return _answer(found.name, found, lines if left or best is None else [*lines, of], table)
 
 
-def sheet_answer(found: AssumptionSheet) -> PlanAnswer:
-    """What the times rest on."""
+def lines_answer(found: AssumptionSheet | SideBySide) -> PlanAnswer:
+    """What the times rest on; or the difference of two, and where it comes from."""
+    name, what = found.name, "side by side" if isinstance(found, SideBySide) else "assumptions"
     head, *rows = found.table()
-    table = PlanTable(title=f"{found.name}: assumptions", columns=head, rows=rows)
-    return _answer(found.name, found, found.lines, table)
-
-
-def pair_answer(found: SideBySide) -> PlanAnswer:
-    """Their difference, and where it comes from."""
-    head, *rows = found.table()
-    table = PlanTable(title=f"{found.file.name}: side by side", columns=head, rows=rows)
-    return _answer(found.file.name, found, found.lines, table)
+    table = PlanTable(title=f"{name}: {what}", columns=head, rows=rows)
+    return _answer(name, found, found.lines, table)
 
 
 def _answer(name: str, found: FactSource, lines: Sequence[str], table: PlanTable) -> PlanAnswer:

@@ -82,41 +82,35 @@ def _file_of(problem: str, request: PlanRequest) -> str:
 def _question(problem: str, request: PlanRequest) -> AskedPlan:
     """What the file asks. Raises ``ValueError`` for one that is none, or that has no such words."""
     require_problem_file(problem, asker="plan")
-    ranges = request.ranges.told
-    if is_cluster_file(problem):
-        asked = JobAsked(
-            ranges=ranges,
-            hardware=request.hardware,
-            yours=tuple(request.yours or ()),
-            what_if=tuple(request.what_if or ()),
-            tokens=request.tokens,
-        )
-        if request.assumptions or asked.is_several:
-            what = "several jobs, or two of --yours"
-            if request.assumptions:
-                what = "--assumptions, without a plan"
-                request.leave_out(what, "yours")
-            request.leave_out(what, "certificate", "paper", "output", "what_if", "tokens")
-        shown = request.shown
-        return ClusterQuestion.of(
-            problem,
-            request.paper,
-            asked=asked,
-            is_whole=request.json or shown.verbose or shown.why or request.output is not None,
-            is_proved=request.certificate is not None,
-            is_sheet=request.assumptions,
-        )
-    of_cluster = {
-        "--tokens": request.tokens, "--what-if": request.what_if, "--yours": request.yours,
-        "--hardware": request.hardware, "--assumptions": request.assumptions or None,
-        **{f"--{name}": told for name, told in ranges.items()},
-    }  # fmt: skip
-    if told := [name for name, value in of_cluster.items() if value is not None]:
-        raise ValueError(
-            f"{told[0]} is for a model on a cluster, and {problem} tells neither; "
-            "use a file that starts from [model] [cluster] [batch]"
-        )
-    return ProblemQuestion.of(problem, request.paper)
+    asked = JobAsked(
+        ranges=request.ranges.told,
+        hardware=request.hardware,
+        yours=tuple(request.yours or ()),
+        what_if=tuple(request.what_if or ()),
+        tokens=request.tokens,
+    )
+    if not is_cluster_file(problem):
+        if told := [*asked.names, *["assumptions"] * request.assumptions]:
+            raise ValueError(
+                f"--{told[0].replace('_', '-')} is for a model on a cluster, and {problem} tells "
+                "neither; use a file that starts from [model] [cluster] [batch]"
+            )
+        return ProblemQuestion.of(problem, request.paper)
+    if request.assumptions or asked.is_several:
+        what = "several jobs, or two of --yours"
+        if request.assumptions:
+            what = "--assumptions, without a plan"
+            request.leave_out(what, "yours")
+        request.leave_out(what, "certificate", "paper", "output", "what_if", "tokens")
+    shown = request.shown
+    return ClusterQuestion.of(
+        problem,
+        request.paper,
+        asked=asked,
+        is_whole=request.json or shown.verbose or shown.why or request.output is not None,
+        is_proved=request.certificate is not None,
+        is_sheet=request.assumptions,
+    )
 
 
 def _write(answer: PlanAnswer, request: PlanRequest) -> str:

@@ -9,14 +9,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from concurrent.futures import Executor
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar, Protocol
 
 from bubbleproof.commands.interrupts import is_interrupted, unless_interrupted
 from bubbleproof.commands.options.shared_options import ShownParts
 from bubbleproof.commands.output import BROKEN, HOLDS, UNDECIDED, print_table, print_text
-from bubbleproof.facts import Fact, FactCells, FactSource, rows, tree
+from bubbleproof.facts import Fact, FactCells, FactSource, extended, rows, tree
 from bubbleproof.planners import Plan, PlanOptions
 from bubbleproof.planners.planned import SearchResults
 from bubbleproof.report.page import ReportPage, write_page
@@ -86,8 +86,7 @@ class PlanAnswer(FactSource):
 
     def with_plan(self, plan: Plan, write: Writer, report: Callable[[], ReportPage]) -> FoundAnswer:
         """The answer that a plan was found."""
-        own = {field.name: getattr(self, field.name) for field in fields(self)}
-        return FoundAnswer(**own, plan=plan, write=write, report=report)
+        return extended(FoundAnswer, self, plan=plan, write=write, report=report)
 
     def print(self, shown: ShownParts, last: str = "") -> None:
         """What people asked to see of it; ``last`` is what was written."""

@@ -25,7 +25,6 @@ from bubbleproof.planners.cluster_planned import (
 from bubbleproof.planners.cluster_results import (
     UNIT,
     AnyClusterPlan,
-    AnyOwn,
     days_text,
     estimate_error,
     fits_text,
@@ -49,7 +48,7 @@ from bubbleproof.planners.configuration_words import (
 from bubbleproof.planners.deployment_times import DeploymentTimes
 from bubbleproof.planners.jitter import AnyPlan, Timed
 from bubbleproof.planners.outcome import Ground, Outcome
-from bubbleproof.planners.own_run import FittingChange
+from bubbleproof.planners.plan_facts import DeploymentPlan, NoDeploymentPlan
 from bubbleproof.planners.plan_results import noise_text
 from bubbleproof.report.amounts import time
 from bubbleproof.solvers import Status
@@ -61,41 +60,31 @@ NONE = {Status.INFEASIBLE: "DOES NOT FIT", Status.UNKNOWN: "NO ANSWER"}
 
 
 def cluster_lines(
-    file: ClusterFile,
-    found: AnyClusterPlan,
-    times: Sequence[DeploymentTimes] = (),
-    yours: AnyOwn = None,
-    beside: Iterable[Fact] = (),
-    fits: Sequence[FittingChange] = (),
-    tokens: float | None = None,
+    found: DeploymentPlan | NoDeploymentPlan, beside: Iterable[Fact] = ()
 ) -> list[str]:
     """What is said of deployments."""
-    counts = _counts(row.status for row in found.rows)
-    own = [] if yours is None else [f"yours    {own_text(file, yours, found)}"]
-    if not isinstance(found, ClusterPlan):
+    file, counts = found.file, _counts(row.status for row in found.rows)
+    own = [] if found.yours is None else [f"yours    {own_text(file, found.yours, found)}"]
+    changes = [f"what if  {one.text(found)}" for one in found.what_if]
+    if isinstance(found, NoDeploymentPlan):
         nearest = [] if found.status is not Status.INFEASIBLE else found.nearest[:1]
         repair = [f"use cards of {no_room(one)}" for one in nearest]
         why = found.statement.partition(": ")[2] + _left_open(found)
         told = [f"{NONE[found.status]}  {'; '.join([why, *repair])}"]
-        told += [f"fits     {fits_text(fits)}"] if fits else []
-        return [*told, *own, counts]
-    shares = [] if not times else [f"time     {time_text(times[0])}"]
+        told += [f"fits     {fits_text(found.fits)}"] if found.fits else []
+        return [*told, *own, *changes, counts]
+    shares = [f"time     {time_text(found.times[0])}"] if found.times else []
+    by = f" {ESTIMATED}"
     return [
         f"{_verdict(found.status, found.plan.verdict)}  {deployment_text(found)}",
-        " · ".join([iteration_text(file, found), *days_text(file, found, tokens)]),
+        " · ".join([iteration_text(file, found), *days_text(file, found, found.tokens)]),
         f"memory   {memory_of(file, found)}",
-        _bound(
-            found.value,
-            found.lower_bound,
-            UNIT,
-            found.bounded,
-            runs=found.orders,
-            by=f" {ESTIMATED}",
-        ),
+        _bound(found.value, found.lower_bound, UNIT, found.bounded, runs=found.orders, by=by),
         *own,
         *_next(_nearest(file, found)),
         *shares,
         *_told(beside),
+        *changes,
         counts,
     ]
 
@@ -110,8 +99,7 @@ def _left_open(found: AnyClusterPlan) -> str:
 
 def deployment_text(found: ClusterPlan) -> str:
     """The winner's configuration."""
-    shape = shape_parts(found.plan.winner.candidate)
-    return in_words({**deployment_parts(found.winner.combination), **shape})
+    return in_words(deployment_parts(found.winner.combination, found.plan.winner.candidate))
 
 
 def iteration_text(file: ClusterFile, found: ClusterPlan) -> str:
@@ -137,13 +125,12 @@ def _nearest(file: ClusterFile, found: ClusterPlan) -> list[str]:
     """The next deployments that were timed (even: within the error of the plan), what almost fits,
     and what is pruned next."""
     won, card = found.winner.combination, file.training.cluster.memory
-    best = {**deployment_parts(won), **shape_parts(found.plan.winner.candidate)}
+    best = deployment_parts(won, found.plan.winner.candidate)
 
     def name(row: DeploymentRow) -> str:
-        parts = dict(deployment_parts(row.combination))
         if isinstance(row, SolvedDeployment):
-            return difference({**parts, **shape_parts(row.candidate)}, best)
-        return difference(parts, deployment_parts(won))
+            return difference(deployment_parts(row.combination, row.candidate), best)
+        return difference(deployment_parts(row.combination), deployment_parts(won))
 
     timed = sorted((r for r in found.solved if r.combination != won), key=lambda r: r.value)
     error = estimate_error(file)

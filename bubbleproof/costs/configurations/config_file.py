@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from bubbleproof.costs.configurations.configuration import Configuration
+from bubbleproof.costs.configurations.configuration import KEYS, Configuration
 from bubbleproof.costs.configurations.decoder import decoder
 from bubbleproof.costs.configurations.decoder_types import DECODERS
 from bubbleproof.costs.configurations.towers import COMPOSITES
@@ -24,6 +24,7 @@ from bubbleproof.costs.transformer import Transformer
 from bubbleproof.theory.near_names import did_you_mean
 
 PREFIX = "hf:"
+NO_SIZE = KEYS["no_size"].split()
 MOST_BYTES = 1 << 22
 
 
@@ -176,7 +177,7 @@ def _content(path: Path) -> dict[str, Any]:
 def _kind(path: Path, content: Mapping[str, Any]) -> str:
     kind = content.get("model_type")
     if not isinstance(kind, str):
-        other = next((what for key, what in FOREIGN.items() if key in content), "")
+        other = next((what for key, what in KEYS["foreign"].items() if key in content), "")
         told = f", this is {other}" if other else ""
         raise ValueError(
             f'{path}: model_type: expected a name such as "llama", got nothing{told}; hf: takes a '
@@ -192,17 +193,6 @@ def _unknown(path: Path, kind: str, key: str) -> ValueError:
     return ValueError(
         f"{path}: {key}: {kind[:60]!r} is not counted here{near}; write its sizes as [model]"
     )
-
-
-FOREIGN = {
-    "_class_name": "a model of diffusers",
-    "added_tokens": "a tokenizer",
-    "tokenizer_class": "a tokenizer's configuration",
-    "weight_map": "an index of weights",
-    "peft_type": "an adapter",
-    "do_sample": "a generation configuration",
-    "image_processor_type": "an image processor",
-}
 
 
 def _library() -> Any:
@@ -268,48 +258,3 @@ def _name(path: Path) -> str:
 def _short(value: object) -> str:
     text = value if isinstance(value, str) else json.dumps(value, default=str)
     return text if len(text) <= 60 else f"{text[:57]}..."
-
-
-# Keys that decide neither sizes nor work.
-NO_SIZE = frozenset(
-    word
-    for line in (
-        "architectures torch_dtype dtype transformers_version use_cache bos_token_id",
-        "eos_token_id pad_token_id sep_token_id unk_token_id decoder_start_token_id",
-        "eod_token_id initializer_range rms_norm_eps layer_norm_eps layer_norm_epsilon",
-        "norm_epsilon norm_eps hidden_act hidden_activation activation_function",
-        "hidden_dropout attention_dropout resid_pdrop embd_pdrop attn_pdrop dropout",
-        "activation_dropout embedding_dropout residual_dropout hidden_dropout_prob rope_theta",
-        "rope_scaling rope_parameters rope_local_base_freq rope_interleave rope_type",
-        "partial_rotary_factor rotary_pct rotary_emb_base rotary_dim",
-        "original_max_position_embeddings pretraining_tp output_router_logits",
-        "router_aux_loss_coef router_jitter_noise aux_loss_alpha seq_aux norm_topk_prob",
-        "routed_scaling_factor scoring_func topk_method n_group topk_group",
-        "attn_logit_softcapping final_logit_softcapping query_pre_attn_scalar logit_scale",
-        "embedding_multiplier logits_scaling residual_multiplier attention_multiplier",
-        "swiglu_limit initial_context_length experts_per_token attn_temperature_tuning",
-        "floor_scale attn_scale for_llm_compression output_attentions output_hidden_states",
-        "return_dict task_specific_params summary_type summary_use_proj summary_activation",
-        "summary_first_dropout summary_proj_to_labels scale_attn_weights",
-        "scale_attn_by_inverse_layer_idx reorder_and_upcast_attn is_decoder",
-        "add_cross_attention classifier_dropout gradient_checkpointing",
-        "num_nextn_predict_layers num_mtp_modules quantization_config auto_map",
-        "use_mamba_kernels num_logits_to_keep calc_logits_for_entire_prompt time_step_min",
-        "time_step_max time_step_floor time_step_limit time_step_init_scheme time_step_scale",
-        "residual_in_fp32 rescale_prenorm_residual chunk_size mamba_chunk_size",
-        "mamba_hidden_act mlp_hidden_act use_mambapy use_associative_scan init_std",
-        "init_method_std layerdrop bos_token_index ep_size moe_aux_loss_coeff",
-        "attention_softmax_in_fp32 scale_attention_softmax_in_fp32 slow_but_exact",
-        "use_flash_attention fused_bias_residual_gelu clip_qkv normalize_attention_scores",
-        "eos_token embd_layer_norm tie_encoder_decoder id2label label2id activation",
-        "bias_dropout_fusion masked_softmax_fusion offset_alibi seq_length skip_bias_add",
-        "skip_bias_add_qkv unk_token apply_residual_connection_post_layernorm",
-        "use_bidirectional_attention cache_implementation alibi norm_type",
-        "mamba_ssm_cache_dtype moe_shared_expert_overlap attention_scaling model_max_length",
-        "mlp_type prefix expand rms_norm norm_before_gate time_step_rank image_token_id",
-        "video_token_id vision_start_token_id vision_end_token_id vision_token_id",
-        "image_token_index boi_token_index eoi_token_index mm_tokens_per_image",
-        "no_rope_layer_interval no_rope_layers use_sliding_window max_window_layers",
-    )
-    for word in line.split()
-)

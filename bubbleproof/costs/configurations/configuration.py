@@ -5,28 +5,18 @@ A key may have several names (``n_embd`` for ``hidden_size``); the first that th
 
 from __future__ import annotations
 
+import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 from bubbleproof.theory.near_names import did_you_mean
 
 LARGEST = 1 << 40
 _NONE: Any = object()
-# Names of the same thing in configurations of other types.
-OTHER_NAMES = {
-    "hidden_size": ("n_embd", "n_embed", "d_model", "model_dim"),
-    "num_hidden_layers": ("n_layer", "n_layers", "num_layers"),
-    "num_attention_heads": ("n_head", "n_heads"),
-    "num_key_value_heads": ("kv_n_heads",),
-    "intermediate_size": ("n_inner", "ffn_dim", "ffn_hidden_size"),
-    "max_position_embeddings": ("n_positions", "n_ctx", "max_seq_len", "seq_length"),
-    "num_experts": ("num_local_experts", "n_routed_experts", "moe_num_experts"),
-    "num_experts_per_tok": ("num_experts_per_token", "moe_k", "moe_topk", "moe_top_k"),
-    "moe_intermediate_size": ("expert_ffn_hidden_size",),
-    "attention_bias": ("use_qkv_bias", "qkv_bias", "use_attention_bias"),
-    "sliding_window": ("sliding_window_size",),
-}
+KEYS = tomllib.loads(Path(__file__).with_name("keys.toml").read_text(encoding="utf-8"))
+OTHER_NAMES: Mapping[str, Sequence[str]] = KEYS["other_names"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -75,24 +65,6 @@ class Configuration:
         """
         return self._whole(name, default, least=0)
 
-    def ratio(self, name: str, default: float) -> float:
-        """A number above 0.
-
-        Parameters
-        ----------
-        name
-            The key.
-        default
-            What it is where the key is not there.
-        """
-        key, value = self._find(name)
-        if value in (_NONE, None):
-            return default
-        if isinstance(value, bool) or not isinstance(value, int | float) or value <= 0:
-            raise self.wrong(key, "a number above 0", value)
-        self.used[key] = value
-        return float(value)
-
     def flag(self, name: str, default: bool = False) -> bool:
         """true or false.
 
@@ -103,13 +75,7 @@ class Configuration:
         default
             What it is where the key is not there.
         """
-        key, value = self._find(name)
-        if value in (_NONE, None):
-            return default
-        if not isinstance(value, bool):
-            raise self.wrong(key, "true or false", value)
-        self.used[key] = value
-        return value
+        return bool(self._checked(name, default, "true or false", bool))
 
     def word(self, name: str, default: str = "") -> str:
         """A text.
@@ -121,13 +87,7 @@ class Configuration:
         default
             What it is where the key is not there.
         """
-        key, value = self._find(name)
-        if value in (_NONE, None):
-            return default
-        if not isinstance(value, str):
-            raise self.wrong(key, "a text", value)
-        self.used[key] = value
-        return value
+        return str(self._checked(name, default, "a text", str))
 
     def words(self, name: str, count: int) -> tuple[str, ...]:
         """A text for each of so many layers; none where the key is not there.
@@ -154,15 +114,10 @@ class Configuration:
         kinds
             What the values are, in a refusal.
         """
-        key, value = self._find(name)
-        if value in (_NONE, None):
-            return ()
-        if not isinstance(value, Sequence) or not all(isinstance(one, kind) for one in value):
-            raise self.wrong(key, f"a list of {kinds}", value)
-        if len(value) != count:
-            raise self.wrong(key, f"one entry for each of {count} layers", len(value))
-        self.used[key] = value
-        return tuple(value)
+        found = self._checked(name, None, f"a list of {kinds}", Sequence, of=kind)
+        if found is not None and len(found) != count:
+            raise self.wrong(name, f"one entry for each of {count} layers", len(found))
+        return tuple(found or ())
 
     def numbers(self, name: str) -> tuple[int, ...]:
         """A list of whole numbers; none where the key is not there.
@@ -172,17 +127,22 @@ class Configuration:
         name
             The key.
         """
-        key, value = self._find(name)
-        if value in (_NONE, None):
-            return ()
-        if not isinstance(value, Sequence) or not all(type(one) is int for one in value):
-            raise self.wrong(key, "a list of whole numbers", value)
-        self.used[key] = value
-        return tuple(value)
+        return tuple(self._checked(name, (), "a list of whole numbers", Sequence, of=int))
 
     def skip(self, *names: str) -> None:
         """These keys are known and, as the others are, decide nothing."""
         self.used.update((name, self.values[name]) for name in names if name in self.values)
+
+    def is_auto(self, name: str) -> bool:
+        """Whether a size is left to the reader: "auto", null or not there.
+
+        Parameters
+        ----------
+        name
+            The key.
+        """
+        value = self.used[name] = self.values.get(name, "auto")
+        return value in ("auto", None)
 
     def table(self, name: str) -> Configuration | None:
         """A configuration within this one.
@@ -192,13 +152,11 @@ class Configuration:
         name
             The key.
         """
-        key, value = self._find(name)
-        if value in (_NONE, None):
+        if (found := self._checked(name, None, "a table", Mapping)) is None:
             return None
-        if not isinstance(value, Mapping):
-            raise self.wrong(key, "a table", value)
+        key, _ = self._find(name)
         self.used[key] = "a table"
-        return Configuration(path=self.path, values=value, within=f"{self.within}{key}.")
+        return Configuration(path=self.path, values=found, within=f"{self.within}{key}.")
 
     def wrong(self, key: str, expected: str, value: object) -> ValueError:
         """What refuses a value.
@@ -232,6 +190,19 @@ class Configuration:
         )
         self.used.update((each, None) for each in there if self.values[each] is None)
         return found, self.values.get(found, _NONE)
+
+    def _checked(
+        self, name: str, default: Any, expected: str, kind: type, of: type | None = None
+    ) -> Any:
+        """The value, of the kind, with all in it ``of`` a type; the default where there is none."""
+        key, value = self._find(name)
+        if value in (_NONE, None):
+            return default
+        is_of_kind = isinstance(value, kind)
+        if not is_of_kind or not (of is None or all(type(one) is of for one in value)):
+            raise self.wrong(key, expected, value)
+        self.used[key] = value
+        return value
 
     def _whole(self, name: str, default: int | None, least: int) -> int:
         key, value = self._find(name)

@@ -15,7 +15,7 @@ from bubbleproof.costs.configurations.decoder_layers import (
     layer_types,
     mixture_layers,
 )
-from bubbleproof.costs.configurations.decoder_types import DECODERS
+from bubbleproof.costs.configurations.decoder_types import traits_of
 from bubbleproof.costs.further_layers import kind_name, layered
 from bubbleproof.costs.layer_extras import layer_extras
 from bubbleproof.costs.layer_operation import LayerOperation
@@ -36,15 +36,15 @@ def decoder(keys: Configuration, kind: str, name: str = "") -> tuple[Transformer
     Parameters
     ----------
     kind
-        The model type, a key of ``DECODERS``.
+        The model type, a key of ``DECODERS`` (``decoder_types``).
     name
         That of the model.
     """
-    traits = DECODERS[kind](keys)
+    traits = traits_of(kind, keys)
     special = {key: traits.pop(key) for key in list(traits) if key.startswith("_")}
     base = {
         **_sizes(keys, special, is_gated=traits["gated"]),
-        **{k: v for k, v in traits.items() if v is not None},
+        **traits,
     }
     base["tied"] = keys.flag("tie_word_embeddings", bool(base.get("tied", False)))
     layers, more = base["layers"], {key: base.pop(key) for key in EXTRAS if key in base}

@@ -10,8 +10,6 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from bubbleproof.costs.configurations.configuration import Configuration
-from bubbleproof.costs.layer_operation import LayerOperation
-from bubbleproof.costs.state_space import delta_net, mamba, mamba_2
 
 Fields = dict[str, Any]
 LETTERS = {"M": "mamba", "*": "attention", "-": "mlp", "E": "moe"}  # of hybrid_override_pattern
@@ -167,90 +165,6 @@ def attention_of(keys: Configuration, kind: str, mixer: Callable[[], object]) ->
         return {"mixer": mixer()}
     names = ", ".join((*FULL[:1], *SLIDING[:1], *CHUNKED, *LINEAR))
     raise keys.wrong("layer_types", f"names of {names}", kind)
-
-
-def mamba_1_of(keys: Configuration, prefix: str = "mamba_") -> tuple[LayerOperation, ...]:
-    """Jamba's.
-
-    Parameters
-    ----------
-    prefix
-        What the names of its keys begin with.
-    """
-    hidden = keys.size("hidden_size")
-    inner = keys.size(f"{prefix}expand", 2) * hidden
-    rank = keys.values.get(f"{prefix}dt_rank", "auto")
-    keys.used[f"{prefix}dt_rank"] = rank
-    return mamba(
-        hidden,
-        inner=inner,
-        state=keys.size(f"{prefix}d_state", 16),
-        kernel=keys.size(f"{prefix}d_conv", 4),
-        rank=-(-hidden // 16) if rank in ("auto", None) else keys.size(f"{prefix}dt_rank"),
-        kernel_bias=keys.flag(f"{prefix}conv_bias", True),
-        bias=keys.flag(f"{prefix}proj_bias"),
-        norms=True,
-    )
-
-
-def mamba_1_alone(keys: Configuration) -> tuple[LayerOperation, ...]:
-    """That of a model of nothing else."""
-    hidden = keys.size("hidden_size")
-    rank = keys.values.get("time_step_rank", "auto")
-    keys.used["time_step_rank"] = rank
-    return mamba(
-        hidden,
-        inner=keys.size("intermediate_size", keys.size("expand", 2) * hidden),
-        state=keys.size("state_size", 16),
-        kernel=keys.size("conv_kernel", 4),
-        rank=-(-hidden // 16) if rank in ("auto", None) else keys.size("time_step_rank"),
-        kernel_bias=keys.flag("use_conv_bias", True),
-        bias=keys.flag("use_bias"),
-    )
-
-
-def mamba_2_of(keys: Configuration) -> tuple[LayerOperation, ...]:
-    """Bamba's and Granite's."""
-    hidden = keys.size("hidden_size")
-    heads = keys.size("mamba_n_heads", 128)
-    return mamba_2(
-        hidden,
-        inner=keys.size("mamba_expand", 2) * hidden,
-        state=keys.size("mamba_d_state", 256),
-        kernel=keys.size("mamba_d_conv", 4),
-        heads=heads,
-        groups=keys.size("mamba_n_groups", 1),
-        kernel_bias=keys.flag("mamba_conv_bias", True),
-        bias=keys.flag("mamba_proj_bias"),
-    )
-
-
-def mamba_2_alone(keys: Configuration) -> tuple[LayerOperation, ...]:
-    """Mamba-2's and Nemotron-H's."""
-    heads = keys.size("mamba_num_heads" if keys.has("mamba_num_heads") else "num_heads", 128)
-    width = keys.size("mamba_head_dim" if keys.has("mamba_head_dim") else "head_dim", 64)
-    return mamba_2(
-        keys.size("hidden_size"),
-        inner=heads * width,
-        state=keys.size("ssm_state_size" if keys.has("ssm_state_size") else "state_size", 128),
-        kernel=keys.size("conv_kernel", 4),
-        heads=heads,
-        groups=keys.size("n_groups", 8),
-        kernel_bias=keys.flag("use_conv_bias", True),
-        bias=keys.flag("mamba_proj_bias") or keys.flag("use_bias"),
-    )
-
-
-def delta_net_of(keys: Configuration) -> tuple[LayerOperation, ...]:
-    """Qwen3-Next's."""
-    return delta_net(
-        keys.size("hidden_size"),
-        key_heads=keys.size("linear_num_key_heads", 16),
-        key_width=keys.size("linear_key_head_dim", 128),
-        value_heads=keys.size("linear_num_value_heads", 32),
-        value_width=keys.size("linear_value_head_dim", 128),
-        kernel=keys.size("linear_conv_kernel_dim", 4),
-    )
 
 
 def mixture_layers(keys: Configuration, layers: int) -> list[bool]:

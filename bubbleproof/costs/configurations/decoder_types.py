@@ -1,70 +1,105 @@
 """What each type of configuration is, beyond its sizes: norms, biases, kinds of layers.
 
-``DECODERS`` has for each ``model_type`` what it has other than a Llama: fields of a model, where
-they are the same for every file of the type, and functions of the file where they are not. Keys
-beginning with an underscore are no fields: ``_rule`` names layers where the file does not
-(``decoder_layers``), ``_mixer`` is what takes the attention's place in some, ``_dense_width`` is
-the key of the width of blocks without experts, ``_expert_width`` of those of experts, ``_shared``
-the width of the shared ones, ``_longest`` the tokens of a sample where the file tells none.
+``decoders.toml`` has for each ``model_type`` what it has other than a Llama (or than its ``base``,
+``like`` another type): fields of a model, as they are for every file of the type, or as a table
+says that the file's keys tell them:
+
+- ``flag``: true or false, or ``then`` and ``else`` in their place; true where one of several is;
+- ``size`` or ``number``: a whole number, from 1 or 0, ``times`` another; ``auto``, where the file
+  leaves it to the reader, so many numbers of the stream for each;
+
+with a ``default`` where the file has no such key. Keys in ``skip`` decide nothing. Keys beginning
+with an underscore are no fields: ``_rule`` names layers where the file does not (a function of
+``decoder_layers``, or a table with the first argument of one that makes it), ``_mixer`` is what
+takes the attention's place in some (of ``mixers``), ``_dense_width`` is the key of the width of
+blocks without experts, ``_expert_width`` of those of experts, ``_shared`` the width of the shared
+ones, ``_longest`` the tokens of a sample where the file tells none.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import tomllib
+from collections.abc import Callable, Mapping
+from functools import partial
+from pathlib import Path
 from typing import Any
 
+from bubbleproof.costs import state_space
 from bubbleproof.costs.configurations import decoder_layers as rules
 from bubbleproof.costs.configurations.configuration import Configuration
 from bubbleproof.costs.configurations.decoder_layers import Fields
+from bubbleproof.costs.layer_operation import LayerOperation
 
-Traits = Callable[[Configuration], Fields]
-Value = Callable[[Configuration], Any]
+Row = Mapping[str, Any]
+TABLES = tomllib.loads(Path(__file__).with_name("decoders.toml").read_text(encoding="utf-8"))
+OF_LAYERS = ("_rule", "_mixer")
+MIXERS: Mapping[str, Row] = TABLES["mixers"]
 
 
-def llama(**other: Any) -> Traits:
+def traits_of(kind: str, keys: Configuration) -> Fields:
+    """What the type has, as the file's keys tell it.
+
+    Parameters
+    ----------
+    kind
+        A key of ``DECODERS``.
+    """
+    row = dict(DECODERS[kind])
+    keys.skip(*row.pop("skip", ()))
+    found = BASES[row.pop("base", "llama")](keys)
+    for name, told in row.items():
+        found[name] = _of_layers(told) if name in OF_LAYERS else _value(told, keys)
+    return found
+
+
+def _value(told: Any, keys: Configuration) -> Any:
+    """A field, or what the file's keys tell of it."""
+    if not isinstance(told, Mapping):
+        return told
+    if "flag" in told:
+        names = [told["flag"]] if isinstance(told["flag"], str) else told["flag"]
+        is_so = any(keys.flag(name, told.get("default", False)) for name in names)
+        return told.get("then", True) if is_so else told.get("else", False)
+    if "auto" in told and keys.is_auto(told["size"]):
+        return -(-keys.size("hidden_size") // told["auto"])
+    if "size" in told:
+        found = keys.size(told["size"], _value(told.get("default"), keys))
+    else:
+        found = keys.number(told["number"], told.get("default", 0))
+    return found * _value(told["times"], keys) if "times" in told else found
+
+
+def _of_layers(told: Any) -> Any:
+    """A rule of ``decoder_layers``, or what one of them makes; or the maker of a mixer."""
+    if isinstance(told, str):
+        return partial(_mixer, told) if told in MIXERS else getattr(rules, told)
+    (name, first), *others = told.items()
+    return getattr(rules, name)(first, **dict(others))
+
+
+def _mixer(name: str, keys: Configuration) -> tuple[LayerOperation, ...]:
+    """The operations of a mixer whose sizes are told by keys."""
+    sizes = {each: _value(told, keys) for each, told in MIXERS[name].items()}
+    made: tuple[LayerOperation, ...] = getattr(state_space, sizes.pop("make"))(
+        keys.size("hidden_size"), **sizes
+    )
+    return made
+
+
+def _llama(keys: Configuration) -> Fields:
     """RMS norms, a gated block, no biases but those that the file tells."""
-
-    def traits(keys: Configuration) -> Fields:
-        has_bias = keys.flag("attention_bias")
-        made = {
-            "norm": "rms",
-            "gated": True,
-            "attention_biases": "all" if has_bias else "none",
-            "feed_forward_bias": keys.flag("mlp_bias"),
-        }
-        told = {
-            name: value(keys) if callable(value) and name != "_rule" and name != "_mixer" else value
-            for name, value in other.items()
-        }
-        return {**made, **told}
-
-    return traits
+    return {
+        "norm": "rms",
+        "gated": True,
+        "attention_biases": "all" if keys.flag("attention_bias") else "none",
+        "feed_forward_bias": keys.flag("mlp_bias"),
+    }
 
 
-def gpt(**other: Any) -> Traits:
+def _gpt(keys: Configuration) -> Fields:
     """Layer norms with shifts, a plain block, biases everywhere, a tied head."""
-    base = {
-        "norm": "layer", "gated": False, "attention_biases": "all", "feed_forward_bias": True,
-        "tied": True,
-    }  # fmt: skip
-    return llama(**{**base, **other})
-
-
-def _biased(key: str, *, inputs: bool = False, default: bool = False) -> Value:
-    return lambda keys: ("inputs" if inputs else "all") if keys.flag(key, default) else "none"
-
-
-def _flag(key: str, default: bool = False) -> Value:
-    return lambda keys: keys.flag(key, default)
-
-
-def _learned(extra: int = 0, default: int = 1024) -> Value:
-    return lambda keys: keys.size("max_position_embeddings", default) + extra
-
-
-def _shared(count_key: str) -> Value:
-    """So many shared experts, each as wide as the others."""
-    return lambda keys: keys.number(count_key) * keys.number("moe_intermediate_size")
+    own = {"norm": "layer", "gated": False, "attention_biases": "all"}
+    return {**_llama(keys), **own, "feed_forward_bias": True, "tied": True}
 
 
 def _falcon(keys: Configuration) -> Fields:
@@ -88,26 +123,6 @@ def _falcon(keys: Configuration) -> Fields:
     }
 
 
-def _latent(**other: Any) -> Traits:
-    """Keys and values from few numbers (DeepSeek)."""
-
-    def traits(keys: Configuration) -> Fields:
-        keys.skip("num_key_value_heads", "head_dim", "qk_head_dim")
-        return {
-            **llama()(keys),
-            "kv_heads": 0,
-            "head_width": keys.size("qk_nope_head_dim", 128),
-            "rope_width": keys.number("qk_rope_head_dim", 64),
-            "value_head_width": keys.size("v_head_dim", 128),
-            "kv_rank": keys.size("kv_lora_rank", 512),
-            "query_rank": keys.number("q_lora_rank"),
-            "_shared": _shared("n_shared_experts")(keys),
-            **other,
-        }
-
-    return traits
-
-
 def _opt(keys: Configuration) -> Fields:
     hidden = keys.size("hidden_size")
     if keys.size("word_embed_proj_dim", hidden) != hidden:
@@ -117,146 +132,22 @@ def _opt(keys: Configuration) -> Fields:
             raise keys.wrong(key, "true, as counted here", False)
     keys.flag("_remove_final_layer_norm")
     relu = keys.word("activation_function", "relu") == "relu"
-    return gpt(positions=_learned(2, 2048), relu=relu)(keys)
+    found = _gpt(keys)
+    return {**found, "positions": keys.size("max_position_embeddings", 2048) + 2, "relu": relu}
 
 
-def _gpt_neox(keys: Configuration) -> Fields:
-    found = gpt(tied=None)(keys)
-    has_bias = keys.flag("attention_bias", True)
-    parallel = keys.flag("use_parallel_residual", True)
-    return {**found, "attention_biases": "all" if has_bias else "none", "parallel": parallel}
-
-
-def _qk_norm(key: str, found: str = "head") -> Value:
-    return lambda keys: found if keys.flag(key) else "none"
-
-
-QWEN = {"attention_biases": "inputs", "_rule": rules.after_some}
-QWEN3 = {"qk_norm": "head", "_rule": rules.after_some}
-SHARED_EXPERT = {
-    "_shared": lambda keys: keys.number("shared_expert_intermediate_size"), "shared_gate": True,
+BASES: dict[str, Callable[[Configuration], Fields]] = {
+    "llama": _llama, "gpt": _gpt, "falcon": _falcon, "opt": _opt,
 }  # fmt: skip
-NEXT = {
-    "qk_norm": "head", "output_gate": True, "_mixer": rules.delta_net_of,
-    "_rule": rules.every(4, "full_attention_interval", "linear_attention"),
-}  # fmt: skip
-GEMMA = {"norm": "rms", "tied": True}
-OLMO2 = {"qk_norm": "whole"}
-COHERE = {"norm": "scale", "norms": 1, "parallel": True, "tied": True}
-HYBRID = {"_rule": rules.by_indices, "_mixer": rules.mamba_2_of}
 
-DECODERS: dict[str, Traits] = {
-    "llama": llama(),
-    "mistral": llama(_rule=rules.all_sliding),
-    "ministral": llama(_rule=rules.all_sliding),
-    "ministral3": llama(_rule=rules.all_sliding),
-    "mixtral": llama(_rule=rules.all_sliding),
-    "qwen2": llama(**QWEN),
-    "qwen2_moe": llama(**QWEN, **SHARED_EXPERT),
-    "qwen3": llama(**QWEN3),
-    "qwen3_moe": llama(**QWEN3),
-    "qwen3_next": llama(**NEXT, **SHARED_EXPERT),
-    "qwen3_5_text": llama(**NEXT),
-    "qwen3_5_moe_text": llama(**NEXT, **SHARED_EXPERT),
-    "gemma": llama(**GEMMA),
-    "gemma2": llama(**GEMMA, norms=4, _rule=rules.every(2)),
-    "gemma3_text": llama(
-        **GEMMA,
-        norms=4,
-        qk_norm="head",
-        _longest=131_072,
-        _rule=rules.every(6, "sliding_window_pattern"),
-    ),
-    "phi3": llama(_rule=rules.all_sliding),
-    "phi": gpt(parallel=True, norms=1, head_bias=True, tied=None),
-    "phimoe": llama(norm="layer", _rule=rules.all_sliding, head_bias=_flag("lm_head_bias")),
-    "gpt2": gpt(positions=_learned(), dropout=True),
-    "gpt_bigcode": gpt(
-        positions=_learned(),
-        dropout=True,
-        kv_heads=lambda k: 1 if k.flag("multi_query", True) else 0,
-    ),
-    "gpt_neo": gpt(positions=_learned(default=2048), attention_biases="output"),
-    "gptj": gpt(parallel=True, norms=1, attention_biases="none", head_bias=True, tied=None),
-    "codegen": gpt(parallel=True, norms=1, attention_biases="none", head_bias=True, tied=None),
-    "gpt_neox": _gpt_neox,
-    "bloom": gpt(embedding_norm=True),
-    "opt": _opt,
-    "xglm": gpt(),
-    "falcon": _falcon,
-    "mpt": gpt(norm="scale", attention_biases="none", feed_forward_bias=False),
-    "starcoder2": gpt(
-        attention_biases=_biased("use_bias", default=True),
-        feed_forward_bias=_flag("use_bias", True),
-        _rule=rules.all_sliding,
-    ),
-    "stablelm": llama(
-        norm="layer", attention_biases=_biased("use_qkv_bias", inputs=True),
-        parallel=_flag("use_parallel_residual"),
-        norms=lambda k: 1 if k.flag("use_parallel_residual") else 2,
-    ),
-    "nemotron": llama(norm="layer", gated=False),
-    "arcee": llama(gated=False),
-    "olmo": llama(norm="bare"),
-    "olmo2": llama(**OLMO2),
-    "olmo3": llama(**OLMO2, _rule=rules.every(4)),
-    "olmoe": llama(**OLMO2),
-    "flex_olmo": llama(**OLMO2),
-    "minimax_m2": llama(**OLMO2),
-    "cohere": llama(**COHERE, qk_norm=_qk_norm("use_qk_norm", "each")),
-    "cohere2": llama(**COHERE, _rule=rules.every(4, "sliding_window_pattern")),
-    "granite": llama(),
-    "granitemoe": llama(),
-    "granitemoeshared": llama(_shared=lambda k: k.number("shared_intermediate_size")),
-    "granitemoehybrid": llama(
-        **{**HYBRID, "_rule": rules.alike("mamba")},
-        _shared=lambda k: k.number("shared_intermediate_size", 1024),
-    ),
-    "bamba": llama(**HYBRID),
-    "jamba": llama(_rule=rules.by_period, _mixer=rules.mamba_1_of),
-    "mamba": llama(tied=True, norms=1, _mixer=rules.mamba_1_alone, _alone=True),
-    "falcon_mamba": llama(tied=True, norms=1, _mixer=rules.mamba_1_alone, _alone=True),
-    "mamba2": llama(norms=1, _mixer=rules.mamba_2_alone, _alone=True),
-    "nemotron_h": llama(
-        gated=False, norms=1, _mixer=rules.mamba_2_alone, _single=True,
-        _shared=lambda k: k.number("n_shared_experts", 1)
-        * k.number("moe_shared_expert_intermediate_size"),
-    ),
-    "smollm3": llama(tied=True),
-    "exaone4": llama(qk_norm="head", _rule=rules.lettered),
-    "exaone_moe": llama(
-        qk_norm="head", _rule=rules.lettered, _shared=_shared("num_shared_experts")
-    ),
-    "glm": llama(attention_biases=_biased("attention_bias", inputs=True)),
-    "glm4": llama(attention_biases=_biased("attention_bias", inputs=True), norms=4),
-    "glm4_moe": llama(
-        attention_biases=_biased("attention_bias", inputs=True),
-        qk_norm=_qk_norm("use_qk_norm"),
-        _shared=_shared("n_shared_experts"),
-    ),
-    "solar_open": llama(_shared=_shared("n_shared_experts")),
-    "deepseek_v2": _latent(),
-    "deepseek_v3": _latent(),
-    "ernie4_5": llama(
-        attention_biases=_biased("use_bias"), feed_forward_bias=_flag("use_bias"), tied=True
-    ),
-    "ernie4_5_moe": llama(
-        attention_biases=_biased("use_bias"), feed_forward_bias=_flag("use_bias"), tied=True,
-        _shared=_shared("moe_num_shared_experts"), _counted_rates=True,
-    ),
-    "gpt_oss": llama(
-        sinks=True, router_bias=True, feed_forward_bias=True, _rule=rules.every(2),
-        attention_biases=_biased("attention_bias", default=True),
-    ),
-    "llama4_text": llama(
-        qk_norm=_qk_norm("use_qk_norm", "plain"), _rule=rules.without_rope,
-        _shared=lambda k: k.size("intermediate_size"), _dense_width="intermediate_size_mlp",
-        _expert_width="intermediate_size",
-    ),
-    "seed_oss": llama(attention_biases=_biased("attention_bias", inputs=True)),
-    "helium": llama(),
-    "hunyuan_v1_dense": llama(qk_norm="head"),
-    "hyperclovax": llama(norms=lambda k: 4 if k.flag("use_post_norm", False) else 2),
-    "persimmon": gpt(tied=None),
-    "vaultgemma": llama(**GEMMA, _rule=rules.every(2)),
-}  # fmt: skip
+
+def _decoders() -> dict[str, Row]:
+    """The rows of the file, each with those of the type that it is like."""
+    found: dict[str, Row] = {}
+    for kind, row in TABLES["decoders"].items():
+        like = found[row["like"]] if "like" in row else {}
+        found[kind] = {**like, **{name: told for name, told in row.items() if name != "like"}}
+    return found
+
+
+DECODERS = _decoders()

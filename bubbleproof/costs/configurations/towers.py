@@ -9,13 +9,16 @@ the size that the file tells, else ``PATCHES``.
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from bubbleproof.costs.configurations.configuration import Configuration
+from bubbleproof.costs.configurations.decoder_types import TABLES
 from bubbleproof.costs.further_layers import PROJECTION
-from bubbleproof.costs.layer_operation import LayerOperation, Number
+from bubbleproof.costs.layer_operation import LayerOperation
 from bubbleproof.costs.transformer import Transformer
 
+_made = partial(LayerOperation, block="attention", split="sequence")
 Front = list[tuple[Transformer, int, str]]
 Made = Callable[[Configuration, Configuration, int], Front]
 PATCHES = 4096  # as of an image of 896 by 896 in patches of 14, Gemma's
@@ -46,8 +49,8 @@ def siglip(keys: Configuration, whole: Configuration, hidden: int) -> Front:
     pixels = channels * patch**2
     square = patches // averaged
     behind = (
-        _made("last norm", kept=square * width, vectors=2 * width),
-        _made("patches norm", kept=width, vectors=width),
+        _made(name="last norm", kept=square * width, vectors=2 * width),
+        _made(name="patches norm", kept=width, vectors=width),
         _linear("projection", width, hidden),
     )
     return [
@@ -111,18 +114,18 @@ def whisper(keys: Configuration, _: Configuration, hidden: int) -> Front:
     width, frames = keys.size("d_model", 1280), keys.size("max_source_positions", 1500)
     mel = keys.size("num_mel_bins", 128)
     heads, inner = keys.size("encoder_attention_heads", 20), keys.size("encoder_ffn_dim", 5120)
-    biases = _made("query and value biases", vectors=2 * width)  # a key has none
+    biases = _made(name="query and value biases", vectors=2 * width)  # a key has none
     block = _block(heads, width, inner, tokens=frames).with_changes(
         attention_biases="output", extras=(biases,)
     )
     first = (
         _linear("first convolution", 3 * mel, width, width, passes=2),
-        _made("first gelu", kept=2 * width),
+        _made(name="first gelu", kept=2 * width),
         _linear("second convolution", 3 * width, width, (1 + frames) * width),
-        _made("second gelu", kept=width),
+        _made(name="second gelu", kept=width),
     )
     last = (
-        _made("last norm", kept=width, vectors=2 * width),
+        _made(name="last norm", kept=width, vectors=2 * width),
         _linear("projection", width, hidden, hidden),
     )
     return [
@@ -161,12 +164,6 @@ def _ends(width: int, tokens: int, *operations: LayerOperation) -> Transformer:
     )
 
 
-def _made(name: str, *, kept: Number = 0, vectors: Number = 0) -> LayerOperation:
-    return LayerOperation(
-        name=name, block="attention", kept=kept, vectors=vectors, split="sequence"
-    )
-
-
 def _linear(name: str, inner: int, outer: int, vectors: int = 0, passes: int = 1) -> LayerOperation:
     return LayerOperation(
         name=name,
@@ -190,27 +187,18 @@ def _merger(keys: Configuration, width: int, out: int, norm: int) -> tuple[Trans
     square = keys.size("spatial_merge_size", 2) ** 2
     merged = square * width
     made = (
-        _made("last norm", kept=merged, vectors=norm * width),
+        _made(name="last norm", kept=merged, vectors=norm * width),
         _linear("merged", merged, merged, merged),
-        _made("merged gelu", kept=merged),
+        _made(name="merged gelu", kept=merged),
         _linear("projection", merged, out, out),
     )
     return _ends(merged, PATCHES // square, *made), 1, PROJECTION
 
 
+TOWERS: dict[str, Made] = {
+    "siglip": siglip, "qwen_2": qwen_2, "qwen_2_5": qwen_2_5, "whisper": whisper,
+}  # fmt: skip
 COMPOSITES: dict[str, tuple[str, Made | None]] = {
-    "gemma3": ("gemma3_text", siglip),
-    "qwen2_vl": ("qwen2", qwen_2),
-    "qwen2_5_vl": ("qwen2", qwen_2_5),
-    "qwen2_audio": ("qwen2", whisper),
-    "qwen3_vl": ("qwen3", None),
-    "qwen3_vl_moe": ("qwen3_moe", None),
-    "qwen3_5": ("qwen3_5_text", None),
-    "qwen3_5_moe": ("qwen3_5_moe_text", None),
-    "llama4": ("llama4_text", None),
-    "glm4v": ("glm4", None),
-    "glm4v_moe": ("glm4_moe", None),
-    "mistral3": ("mistral", None),
-    "llava": ("llama", None),
-    "kimi_k2": ("deepseek_v3", None),
+    name: (kind, TOWERS[tower[0]] if tower else None)
+    for name, (kind, *tower) in TABLES["composites"].items()
 }

@@ -31,9 +31,8 @@ from bubbleproof.costs.times.allocated import allocated
 from bubbleproof.costs.times.along_paths import JobColumns, Start, paths, predicted, prepared
 from bubbleproof.costs.times.card_files import cards
 from bubbleproof.costs.times.cards import Card
-from bubbleproof.costs.times.constants import NAMES, starts
+from bubbleproof.costs.times.constants import CONSTANTS, NAMES, starts
 from bubbleproof.costs.times.critical_paths import Path
-from bubbleproof.costs.times.fitted_constants import CONSTANTS
 from bubbleproof.costs.times.job_rows import JobRow
 from bubbleproof.costs.times.profiles import software
 from bubbleproof.costs.times.software import Software

@@ -1,72 +1,76 @@
 """The constants of the model of times: which there are, and where a fit of each starts.
 
-A start follows from the card's data sheet and the software's profile (``software``), near a source
-of its own, and from a few factors that were fitted once to published rows, of all of them or of a
-card or a software: ``calibrated/published.csv``, as ``benchmarks/published_times.py`` writes it.
-What each constant means, and how far a fit of one's own rows may go, is told in
-``fitted_constants``.
+They stand in ``costs/constants.toml``. A start follows from the card's data sheet (``start`` times
+each field that it is ``of``, divided by the one that it is ``per``; ``switched``, where switches
+reduce) and the software's profile (``software``), near a source of its own, and from a few factors
+that were fitted once to published rows, of all of them or of a card or a software:
+``calibrated/published.csv``, as ``benchmarks/published_times.py`` writes it.
+
+``spread`` is how far (as a standard deviation of the logarithm) a constant may well be from its
+start, near which a fit stays where rows say nothing. ``few`` marks those that are fitted where
+there are few rows; the others then stay at their start. ``models`` are how many models rows must be
+of for a fit: rows of one do not tell a constant apart from others that differ from it between
+models alone.
 """
 
 from __future__ import annotations
 
 import csv
 import difflib
-from collections.abc import Callable, Mapping
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass
 from functools import lru_cache
+from math import prod
 from pathlib import Path
 
 from bubbleproof.costs.times.cards import Card
 from bubbleproof.costs.times.software import Software
 
-PUBLISHED = Path(__file__).parent.parent / "calibrated" / "published.csv"
+FILE = Path(__file__).parent.parent / "constants.toml"
+PUBLISHED = FILE.parent / "calibrated" / "published.csv"
 
 
-def _of_ring(part: float) -> Callable[[Card], float]:
-    return lambda card: 1.0 if card.switch_reduces else part
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Constant:
+    """One number that is fitted."""
+
+    name: str
+    unit: str
+    meaning: str
+    spread: float
+    start: float
+    of: tuple[str, ...] = ()
+    per: str = ""
+    switched: float | None = None
+    few: bool = False
+    models: int = 1
+
+    def starts(self, card: Card) -> float:
+        """Where its fit starts by the data sheet of a card."""
+        if card.switch_reduces and self.switched is not None:
+            return self.switched
+        found = prod((_field(card, name) for name in self.of), start=self.start)
+        return found / getattr(card, self.per) if self.per else found
 
 
-def _is(value: float) -> Callable[[Card], float]:
-    return lambda _: value
+def _field(card: Card, name: str) -> float:
+    """A field; ``fp8_gain``: how much faster products are in 8 bits, 1 where there is no rate."""
+    if name == "fp8_gain":
+        return max(1.0, card.tflops.get("fp8", 0.0) / card.half_tflops)
+    return float(getattr(card, name))
 
 
-STARTS: dict[str, Callable[[Card], float]] = {
-    "matmul": lambda card: card.reached * card.half_tflops,
-    "fp8": lambda card: max(1.0, card.tflops.get("fp8", 0.0) / card.half_tflops),
-    "grouped": _is(1.0),
-    "operands": _is(0.72),
-    "attention": lambda card: 0.57 * card.reached * card.half_tflops,
-    "memory": lambda card: 0.72 * card.memory_gbs,
-    "stream": _is(34.0),
-    "scores": _is(20.0),
-    "logits": _is(23.0),
-    "kernels": _is(0.05),
-    "launch": _is(1.2),
-    "dispatch": _is(7.0),
-    "blocking": _is(5.0),
-    "wait": _is(0.05),
-    "group": lambda card: 0.77 * card.link_gbs,
-    "group_2": _of_ring(0.8),
-    "group_4": _of_ring(0.9),
-    "collective": _is(38.0),
-    "network_group": lambda card: 0.9 * card.network_gbs,
-    "message": lambda card: 0.3 * card.network_gbs / card.cards_per_node,
-    "gradient": lambda card: 0.8 * card.link_gbs,
-    "network_gradient": lambda card: 0.8 * card.network_gbs,
-    "card_network": lambda card: 0.8 * card.network_gbs / card.cards_per_node,
-    "exchange": lambda card: 1.0 * card.network_gbs / card.cards_per_node,
-    "odd": _is(0.4),
-    "head": _is(0.5),
-    "iteration": _is(80.0),
-    "exposed_tensor": _is(0.31),
-    "exposed_context": _is(0.17),
-    "exposed_gradient": _is(0.3),
-    "exposed_shard": _is(0.14),
-    "exposed_expert": _is(0.63),
-    "exposed_message": _is(0.28),
-    "factor": _is(1.0),
-    "straggler": _is(0.005),
-}
-NAMES = tuple(STARTS)
+def _constants() -> tuple[Constant, ...]:
+    with FILE.open("rb") as file:
+        rows = tomllib.load(file)
+    return tuple(
+        Constant(name=name, **{**row, "of": tuple(row.get("of", ()))}) for name, row in rows.items()
+    )
+
+
+CONSTANTS = _constants()
+NAMES = tuple(each.name for each in CONSTANTS)
 
 
 def starts(card: Card, runs: Software | None = None) -> dict[str, float]:
@@ -86,7 +90,7 @@ def published_factors(card: Card, runs: Software | None = None) -> list[tuple[st
 
 def sheet_starts(card: Card, runs: Software | None = None) -> dict[str, float]:
     """The same before anything was fitted."""
-    found = {name: start(card) for name, start in STARTS.items()}
+    found = {each.name: each.starts(card) for each in CONSTANTS}
     if runs is None:
         return found
     most = dict(runs.attention_most).get(card.name, found["attention"])

@@ -12,7 +12,7 @@ from bubbleproof.costs.times.cards import Card
 from bubbleproof.costs.times.estimate_errors import EstimateError, error_of
 from bubbleproof.costs.times.iteration import IterationPlan, iteration_plan
 from bubbleproof.costs.times.job_rows import JobRow
-from bubbleproof.facts import Fact, FactSource
+from bubbleproof.facts import Fact, FactSource, keyed
 
 GIB = 2**30
 
@@ -34,31 +34,16 @@ class Estimate(FactSource):
 
     def facts(self) -> list[Fact]:
         """Time, memory, and both by stage."""
+        times = self.iteration_ms, f"{self.iteration_ms:,.1f}"
+        held, error = (self.allocated_gib, f"{self.allocated_gib:.2f}"), self.error
         return [
-            Fact(
-                key="iteration_ms",
-                label="iteration",
-                value=self.iteration_ms,
-                told=f"{self.iteration_ms:,.1f}",
-                unit="ms",
-            ),
-            Fact(
-                key="allocated_gib",
-                label="allocated",
-                value=self.allocated_gib,
-                told=f"{self.allocated_gib:.2f}",
-                unit="GiB",
-            ),
-            Fact(
-                key="error",
-                label="error",
-                value=self.error.band,
-                told=self.error.told,
-            ),
-            Fact(key="beyond", value=[*self.error.beyond]),
+            Fact(key="iteration_ms", label="iteration", value=times[0], told=times[1], unit="ms"),
+            Fact(key="allocated_gib", label="allocated", value=held[0], told=held[1], unit="GiB"),
+            Fact(key="error", label="error", value=error.band, told=error.told),
+            *keyed(beyond=[*error.beyond]),
             Fact(key="software", label="software", value=self.row.runs.name),
             Fact(key="card", label="card", value=self.card.name),
-            Fact(key="stages", value=[*self.stages]),
+            *keyed(stages=[*self.stages]),
         ]
 
     @property

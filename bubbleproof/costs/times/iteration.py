@@ -23,7 +23,6 @@ from bubbleproof.costs.deployment import Deployment
 from bubbleproof.costs.times.allocated import usual_cut
 from bubbleproof.costs.transformer import Transformer
 from bubbleproof.theory.families import Family, family
-from bubbleproof.theory.model.schedule import Schedule
 from bubbleproof.theory.pipelines.pipeline import Pipeline
 from bubbleproof.theory.pipelines.shapes.layer_cuts import Cut
 
@@ -42,10 +41,6 @@ class IterationPlan:
     step_ns: tuple[int, ...]
     beside_ns: int
     stages: tuple[Mapping[str, float], ...]
-
-    def schedule(self) -> Schedule:
-        """The left-shifted schedule of 1F1B, interleaved where ranks have several chunks."""
-        return self._family.schedule(self.pipeline)
 
     def milliseconds(self) -> float:
         """The whole iteration."""

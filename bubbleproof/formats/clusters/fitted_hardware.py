@@ -7,6 +7,8 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import ClassVar
 
+import numpy as np
+
 from bubbleproof.costs.times.calibration import (
     SCALE,
     Calibration,
@@ -15,11 +17,9 @@ from bubbleproof.costs.times.calibration import (
     require_products,
 )
 from bubbleproof.costs.times.cards import Card
-from bubbleproof.costs.times.constants import starts
-from bubbleproof.costs.times.cross_validation import HeldOutEstimate, mean_error
+from bubbleproof.costs.times.constants import CONSTANTS, starts
 from bubbleproof.costs.times.estimate_errors import error_of_one
 from bubbleproof.costs.times.estimation import estimated_ms
-from bubbleproof.costs.times.fitted_constants import CONSTANTS
 from bubbleproof.costs.times.job_rows import JobRow
 from bubbleproof.costs.times.profiles import software
 from bubbleproof.facts import Fact, FactCells, FactSource, valued
@@ -146,9 +146,8 @@ def fitted_hardware(
 
 def _left(rows: Sequence[JobRow], by: Calibration) -> float:
     """The mean error of the rows' estimates."""
-    times = estimated_ms(rows, by)
-    pairs = zip(rows, times, strict=True)
-    return mean_error([HeldOutEstimate(row=row, fold="", estimated=time) for row, time in pairs])
+    pairs = zip(rows, estimated_ms(rows, by), strict=True)
+    return float(np.mean([abs(time / row.measured_ms - 1) for row, time in pairs]))
 
 
 def _card_of(rows: Sequence[JobRow]) -> Card | None:

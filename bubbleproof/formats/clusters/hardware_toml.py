@@ -27,8 +27,7 @@ from pydantic import Field
 from bubbleproof.costs.times.calibration import Calibration, uncalibrated
 from bubbleproof.costs.times.card_files import FOLDER, card, nearest_cards
 from bubbleproof.costs.times.cards import Card
-from bubbleproof.costs.times.constants import require_constants, starts
-from bubbleproof.costs.times.fitted_constants import CONSTANTS
+from bubbleproof.costs.times.constants import CONSTANTS, require_constants, starts
 from bubbleproof.costs.times.job_rows import JobRow, rows_of
 from bubbleproof.costs.times.profiles import software
 from bubbleproof.formats.errors import UnusableInput, about, quoted, values_at

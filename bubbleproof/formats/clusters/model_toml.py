@@ -47,9 +47,10 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field, create_model
 
-from bubbleproof.costs import FAMILIES, Transformer, known_model, transformer
+from bubbleproof.costs import Transformer, known_model, transformer
 from bubbleproof.costs.configurations.config_file import ConfiguredModel, read_configuration
 from bubbleproof.costs.further_layers import with_frozen, with_modules, with_patches
+from bubbleproof.costs.known_models import FAMILIES
 from bubbleproof.costs.layer_extras import QueryNorm, layer_extras
 from bubbleproof.costs.layer_operation import LayerOperation
 from bubbleproof.costs.operations import norm_statistics
