@@ -47,6 +47,8 @@ def slid_order(pipeline: Pipeline, published: Program) -> Program | None:
     ----------
     pipeline
         The shape: a forward takes 1 tick, as I and W do, and nothing else is set.
+    published
+        An order of it.
     """
     ticks = (2,) if pipeline.split_backward else (2, 1)
     problems = [pipeline.with_changes(backward=each).problem() for each in ticks]
