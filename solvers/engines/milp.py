@@ -46,9 +46,7 @@ class MilpModel(Model):
         self.program = pulp.LpProblem("schedule", pulp.LpMinimize)
         self.earliest: list[int] = encoding.earliest.tolist()
         self.latest: list[int] = encoding.latest.tolist()
-        least = 0
-        if encoding.objective == "makespan":
-            least = min(encoding.bounds.best.bound, encoding.limit)
+        least = min(encoding.least, encoding.limit)
         self.goal = self.integer("goal", least, encoding.limit)
         self.program.setObjective(pulp.LpAffineExpression({self.goal: 1}))
         self.start = [

@@ -150,9 +150,7 @@ class _Bisection:
         model.solver.set(random_seed=budget.seed, ctrl_c=False)  # the caller watches for Ctrl-C
         if model.is_difference_logic:
             model.solver.set("arith.solver", BELLMAN_FORD)
-        self.low = 0
-        if encoding.objective == "makespan":
-            self.low = min(encoding.bounds.best.bound, encoding.limit + 1)
+        self.low = min(encoding.least, encoding.limit + 1)
         self.high = encoding.limit + 1
         self.best: Ints | None = None
 
