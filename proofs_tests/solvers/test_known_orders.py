@@ -44,6 +44,16 @@ def test_what_is_improved_is_called_so_and_no_family_runs_it() -> None:
     assert set(IMPROVED) < set(families())
 
 
+def test_orders_made_anew_are_listed_at_once() -> None:
+    # p=4, m=6 within the 8 units that the rounds two ticks apart hold: 48 ticks for their 52. With
+    # room for one unit no run gets through, and two are all that is tried.
+    made = pipeline("hanayo", 4, 6, capacity=8)
+    spans = {name: measured_order(made, order).makespan for name, order in known_orders(made)}
+    assert spans == {"hanayo": 52, "hanayo, listed": 48}
+    names = [name for name, _ in known_orders(pipeline("hanayo", 4, 6, capacity=1))]
+    assert names == ["hanayo"]
+
+
 @pytest.mark.parametrize("name", IMPROVED)
 def test_neither_longer_nor_fuller_nor_idler_than_the_published_order(name: str) -> None:
     found = 0

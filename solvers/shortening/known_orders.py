@@ -2,8 +2,9 @@
 
 A family gives the order that its source gives (``theory.families``). Where that leaves gaps while
 it fills and drains, ``slides`` looks for a shorter order within the same memory. Its name is the
-family's with ``, improved`` behind it, and no family has it. (Where a whole order is to be made
-anew, as for Hanayo's rounds, the search's own list scheduling does it: ``solvers.lists``.)
+family's with ``, improved`` behind it, and no family has it. Where a whole order is to be made
+anew, as for Hanayo's rounds, two runs of the search's own list scheduling (``solvers.lists``) are
+there at once, called ``, listed``, for those who look no further.
 """
 
 from __future__ import annotations
@@ -11,8 +12,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
 
+from bubbleproof.solvers.bounds import lower_bounds
+from bubbleproof.solvers.lists.greedy import greedy_programs
 from bubbleproof.solvers.shortening.slides import slid_order
 from bubbleproof.theory.families import family, published_in_turn
+from bubbleproof.theory.model.problem import Problem
 from bubbleproof.theory.model.schedule import Program
 from bubbleproof.theory.pipelines.pipeline import Pipeline
 from bubbleproof.theory.pipelines.programs.messages_in_programs import with_messages_in_order
@@ -22,6 +26,8 @@ NamedOrder = tuple[str, Program]
 # What slides shorten: V-Min by more than windows and an engine do in a minute.
 IMPROVED = ("chimera", "zb-h2", "v-half", "v-min")
 MOST_TASKS = 20_000  # about a second of slides
+LISTED, MOST_LISTED = ("hanayo", "zb-v"), 4_000  # up to so many tasks, a quarter of a second each
+RUNS = 2  # of list scheduling: with long backwards the second is shorter, else the first
 
 
 def improved(name: str, pipeline: Pipeline) -> Program | None:
@@ -53,12 +59,12 @@ def _slid(name: str, shape: Pipeline) -> Program | None:
 
 
 def known_in_turn(pipeline: Pipeline, only: Sequence[str] = ()) -> Iterator[NamedOrder]:
-    """The published orders that take the pipeline, then the improved ones, each when asked for.
+    """The published orders that take the pipeline, then ours, each when it is asked for.
 
     Parameters
     ----------
     only
-        Names of families: their published orders alone. All, and improved ones, where it is empty.
+        Names of families: their published orders alone. All, and ours, where it is empty.
 
     Returns
     -------
@@ -73,6 +79,14 @@ def known_in_turn(pipeline: Pipeline, only: Sequence[str] = ()) -> Iterator[Name
     for name in () if only else names:
         if (shorter := improved(name, pipeline)) is not None:
             yield f"{name}, improved", with_messages_in_order(problem, shorter)
+        if name in LISTED and problem.num_tasks <= MOST_LISTED:
+            yield from ((f"{name}, listed", order) for order in _listed(problem))
+
+
+def _listed(problem: Problem) -> Iterator[Program]:
+    bounds, left = lower_bounds(problem), iter(range(RUNS))
+    if not bounds.is_cyclic:
+        yield from greedy_programs(problem, bounds, lambda: next(left, None) is None)
 
 
 def known_orders(pipeline: Pipeline) -> list[NamedOrder]:
