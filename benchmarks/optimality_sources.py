@@ -12,7 +12,7 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from bubbleproof.papers.tpipe.tpipe_formulas import printed_trecomp_makespan, tpipe_makespan
-from bubbleproof.solvers.shortening.few_microbatches import one_rank_bound
+from bubbleproof.solvers.bounds import lower_bounds
 from bubbleproof.theory.families import member
 from bubbleproof.theory.families.svpp import most_forwards
 from bubbleproof.theory.model.measures import measure
@@ -93,7 +93,7 @@ def _joins_units(at: dict[str, int], _: int) -> bool:
 
 def _is_least_at_equal_ticks(at: dict[str, int], _: int) -> bool:
     pipeline, ours = _equal_ticks("svpp", at)
-    return 100 * ours <= 103 * one_rank_bound(pipeline.problem())
+    return 100 * ours <= 103 * lower_bounds(pipeline.problem()).best.bound
 
 
 def _is_the_authors(name: str) -> Callable[[dict[str, int], int], bool]:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from ortools.sat.python import cp_model_helper
 
-from bubbleproof.engine_process.served import CallInside
+from bubbleproof.engine_process.served import CallInside, watching
 
 SOLVE = f"{__name__}:solve"
 
@@ -88,5 +88,5 @@ def solve(inside: CallInside, model: str, parameters: str) -> CpSatAnswer:
     wrapper.add_best_bound_callback(
         lambda bound: inside.tell(CpSatProgress(values=array("q"), objective=0.0, bound=bound))
     )
-    with inside.watching(wrapper.stop_search):
+    with watching(lambda: inside.seconds, wrapper.stop_search):
         return search(wrapper, read, how, inside.tell)

@@ -27,7 +27,6 @@ from bubbleproof.engine_process.served import (
     TOLD,
     WITHOUT_MEMORY,
     EngineCall,
-    Preparation,
 )
 from bubbleproof.engine_process.serving_process import ServingProcess
 from bubbleproof.platforms import after_fork
@@ -74,15 +73,6 @@ def call(
     if what == RAISED:
         raise cast(Exception, value)
     return value
-
-
-def prepare(module: str) -> None:
-    """Have a process start, unless one is idle, that imports the module for the next call."""
-    with suppress(OSError):  # the call will say so
-        process = _PROCESSES.take()
-        if not process.is_used:
-            process.send(Preparation(module=module))
-        _PROCESSES.give_back(process)
 
 
 def _answer(

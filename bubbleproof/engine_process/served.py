@@ -17,7 +17,7 @@ import sys
 import time
 import traceback
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from importlib import import_module
 from threading import Event, Lock, Thread
@@ -73,13 +73,6 @@ POLL = 0.05  # seconds
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Preparation:
-    """A module that the next call is going to need."""
-
-    module: str
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class EngineCall:
     """What to call, ``module:name``, with which arguments; ``seconds`` and bytes it may take."""
 
@@ -105,29 +98,36 @@ class CallInside:
         """What is left, 0 or more; nothing once the caller has asked to stop."""
         return 0.0 if self.stop.is_set() else max(0.0, self.deadline - time.perf_counter())
 
-    @contextmanager
-    def watching(self, halt: Callable[[], None]) -> Iterator[None]:
-        """While the block runs, call ``halt`` (which may be more than once) when it is to end."""
-        over = Event()
 
-        def watch() -> None:
-            while not over.wait(POLL):
-                if not self.seconds:
-                    halt()
+@contextmanager
+def watching(left: Callable[[], float], halt: Callable[[], None]) -> Iterator[None]:
+    """While the block runs, call ``halt`` (which may be more than once) when nothing is left.
 
-        watcher = Thread(target=watch, daemon=True)
-        watcher.start()
-        try:
-            yield
-        finally:
-            over.set()
-            watcher.join()
+    Parameters
+    ----------
+    left
+        How many seconds are left, 0 or more.
+    """
+    over = Event()
+
+    def watch() -> None:
+        while not over.wait(POLL):
+            if not left():
+                halt()
+
+    watcher = Thread(target=watch, daemon=True)
+    watcher.start()
+    try:
+        yield
+    finally:
+        over.set()
+        watcher.join()
 
 
 class _Server:
     def __init__(self, given: IO[bytes], answers: IO[bytes]) -> None:
         self.given, self.answers, self.writing = given, answers, Lock()
-        self.wanted: queue.SimpleQueue[tuple[EngineCall | Preparation, Event]] = queue.SimpleQueue()
+        self.wanted: queue.SimpleQueue[tuple[EngineCall, Event]] = queue.SimpleQueue()
 
     def read(self) -> None:
         """Take in calls and stops until the caller has gone."""
@@ -137,7 +137,7 @@ class _Server:
                 value = read_frame(self.given)
                 if value == STOP:
                     stop.set()
-                elif isinstance(value, EngineCall | Preparation):
+                elif isinstance(value, EngineCall):
                     stop = Event()
                     self.wanted.put((value, stop))
         except MemoryError:
@@ -155,12 +155,7 @@ class _Server:
     def serve(self) -> None:
         """Do what is wanted, one after another."""
         while True:
-            wanted, stop = self.wanted.get()
-            if isinstance(wanted, EngineCall):
-                self.answer(wanted, stop)
-            else:
-                with suppress(ImportError):  # the call will say so
-                    import_module(wanted.module)
+            self.answer(*self.wanted.get())
 
     def answer(self, call: EngineCall, stop: Event) -> None:
         """Do one call; whatever it raises is the answer."""

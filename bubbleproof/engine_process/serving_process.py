@@ -22,7 +22,7 @@ class ServingProcess:
 
     def __init__(self) -> None:
         self.process = _started()
-        self.is_used, self.errors, self.unreadable = False, b"", ""
+        self.errors, self.unreadable = b"", ""
         self.answers: queue.SimpleQueue[tuple[str, object] | None] = queue.SimpleQueue()
         self._to_send: queue.SimpleQueue[bytes | None] = queue.SimpleQueue()
         pipes = self.process.stdin, self.process.stdout, self.process.stderr
@@ -43,7 +43,7 @@ class ServingProcess:
     def send(self, value: object) -> None:
         """Send a value without waiting until it is taken. Raises what ``pickle`` raises."""
         if isinstance(value, EngineCall):
-            self.is_used, self.errors = True, b""
+            self.errors = b""
         self._to_send.put(packed(value))
 
     def loss(self, who: str, memory: int | None) -> EngineLoss:

@@ -193,8 +193,6 @@ def test_what_is_asked_for_beside_the_file_is_done(written: Write) -> None:
         stages = hf_model(written("llama", f",attention={name}").on(2)).stages
         models: list[Any] = [stage.model for stage in stages]
         assert {model.config._attn_implementation for model in models} == {name}
-    squared = hf_model(written("llama", ",loss=square").on(2))
-    assert squared.loss(torch.full((2, 3), 3.0), torch.zeros(1)).item() == 4.5
     assert "vision_config" in CONFIGS["gemma3"]
     part = written("gemma3", ",part=text", sequence=6)
     stages = hf_model(part.on(2)).stages
@@ -218,11 +216,6 @@ def test_a_published_file_is_narrowed_and_cut(name: str) -> None:
             "llama",
             "attention=eagre",
             "attention must be one of .* got 'eagre' \\(did you mean 'eager'",
-        ),
-        (
-            "llama",
-            "loss=squared",
-            "one of next_word, square, got 'squared' \\(did you mean 'square'",
         ),
         ("llama", "part=text", "part must be one of none of this model, got 'text'"),
         (

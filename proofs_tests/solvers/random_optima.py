@@ -23,6 +23,7 @@ from bubbleproof.solvers.choices.variants import Variants
 from bubbleproof.theory.model.problem import Problem
 from bubbleproof.verify.certificates.index_order import index_order
 from proofs_tests.solvers.brute_force import brute_force, least_span_idle
+from proofs_tests.solvers.derived_floor import choices_of
 from proofs_tests.solvers.exhaustive import Exhaustive, TooMuchWork, obeys
 from proofs_tests.solvers.random_problems import random_problem
 from proofs_tests.solvers.random_variants import random_variants
@@ -134,7 +135,7 @@ def _judge_variants(counts: Counts, variants: Variants, name: str) -> None:
     """Hold the answer over all choices against the walks of all choices."""
     counts.variants += 1
     result = solve_variants(variants, SolveOptions(threads=1, time_limit=SECONDS)).result
-    walks = [Exhaustive(variants.taken(choice)) for choice in variants.choices()]
+    walks = [Exhaustive(variants.taken(choice)) for choice in choices_of(variants)]
     _hold_against(counts, walks, result, name)
 
 

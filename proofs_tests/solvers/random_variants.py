@@ -13,6 +13,7 @@ import numpy as np
 from bubbleproof.solvers.choices.variants import Option, Variants
 from bubbleproof.theory.model.actions import NONE, Ints
 from bubbleproof.theory.model.problem import Problem
+from proofs_tests.solvers.derived_floor import with_floor
 from proofs_tests.solvers.random_problems import random_problem
 
 MOST_TASKS = 9
@@ -52,7 +53,7 @@ def _variants(rng: Random, whole: Problem, chosen: Class) -> Variants:
         alike = np.column_stack([alike, events.at_end, events.store, events.delta])
         moved = (alike == alike[one]).all(axis=1) & (of_event == NONE)
         of_event = np.where(moved, owner[events.task], of_event)
-    return Variants(
+    return with_floor(
         whole=whole,
         options=tuple(Option(what="do", stage=chosen[1], microbatch=row) for row in rows),
         task_option=of_task,

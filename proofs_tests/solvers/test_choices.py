@@ -32,6 +32,7 @@ from bubbleproof.verify.candidates.certified_distance import check_certificate
 from proofs_tests.patience import PATIENCE, in_time
 from proofs_tests.sized import sized
 from proofs_tests.solvers.brute_force import brute_force
+from proofs_tests.solvers.derived_floor import choices_of, with_floor
 from proofs_tests.solvers.small import RANK_AND_LINK, by_hand
 
 Case = tuple[Pipeline, AllowedChoices]
@@ -84,7 +85,7 @@ def cases(draw: st.DrawFn) -> Case:
 def least_of_all(variants: Variants) -> int | None:
     """The least makespan over every set of options, each by brute force."""
     best: int | None = None
-    for taken in variants.choices():
+    for taken in choices_of(variants):
         found = brute_force(variants.taken(taken), every_tick=True, most=best)
         if found is not None:
             best = found.makespan
@@ -172,7 +173,7 @@ IN_TWO = FOUR.with_changes(capacity=8)  # room for two activations
 
 def test_recomputed_stages_are_the_best_of_all_sixteen() -> None:
     variants = PipelineVariants(IN_TWO, AllowedChoices(recompute=RECOMPUTE)).variants
-    each = [solve(variants.taken(taken), QUICK) for taken in variants.choices()]
+    each = [solve(variants.taken(taken), QUICK) for taken in choices_of(variants)]
     assert len(each) == 16
     assert all(result.status is Status.OPTIMAL for result in each)
     best = min(result.value or 0 for result in each)
@@ -210,7 +211,7 @@ def forced_apart() -> Variants:
         events=[*ways, *moves],
     )  # fmt: skip
     none = [NONE] * 4
-    return Variants(
+    return with_floor(
         whole=whole,
         options=(Option(what="offload", stage=0, microbatch=0),),
         task_option=np.array([*none, 0, 0]),

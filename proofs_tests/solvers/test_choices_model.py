@@ -9,7 +9,7 @@ import pytest
 from bubbleproof.solvers.choices.choices_symmetry import Symmetry
 from bubbleproof.solvers.choices.option_lifetimes import OptionLifetimes
 from bubbleproof.solvers.choices.pipeline_variants import PipelineVariants
-from bubbleproof.solvers.choices.variants import Option, Variants
+from bubbleproof.solvers.choices.variants import Option
 from bubbleproof.solvers.engines import cpsat_choices
 from bubbleproof.solvers.engines.choices_frame import Frame, is_anchored
 from bubbleproof.solvers.engines.cpsat_choices import ChoicesModel, run_model
@@ -21,6 +21,7 @@ from bubbleproof.theory.pipelines.pipeline import Pipeline
 from bubbleproof.verify import Rule, check
 from proofs_tests.counted_steps import counted_steps
 from proofs_tests.patience import in_time
+from proofs_tests.solvers.derived_floor import with_floor
 from proofs_tests.solvers.small import prefetch
 
 # Slow messages want three forwards ahead on rank 0, which has room for two and may park on rank 1.
@@ -68,7 +69,7 @@ def test_a_menu_is_anchored_where_transfers_lie_between_computations() -> None:
     whole = prefetch()
     option = whole.actions.kind * 0 + NONE
     option[whole.task("0LOAD0")] = 0
-    free = Variants(
+    free = with_floor(
         whole=whole,
         options=(Option(what="load", stage=0, microbatch=0),),
         task_option=option,

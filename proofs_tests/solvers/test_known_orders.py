@@ -33,15 +33,25 @@ def shorter(name: str, made: Pipeline) -> Program:
 
 
 def test_what_is_improved_is_called_so_and_no_family_runs_it() -> None:
-    # p=4, m=6: Hanayo's rounds two ticks apart take 52 ticks, the improved order 48.
-    made = pipeline("hanayo", 4, 6)
+    # p=4, m=6: Chimera's units of p microbatches, the second not full, take 25 ticks; slid, 22.
+    made = pipeline("chimera", 4, 6)
     names = [name for name, _ in known_orders(made)]
-    assert names == ["hanayo", "hanayo, improved"]
+    assert names == ["chimera", "chimera, improved"]
     spans = [measured_order(made, order).makespan for _, order in known_orders(made)]
-    assert spans == [52, 48]
-    assert [name for name, _ in known_in_turn(made, ("hanayo",))] == ["hanayo"]
+    assert spans == [25, 22]
+    assert [name for name, _ in known_in_turn(made, ("chimera",))] == ["chimera"]
     assert not any("improved" in name for name in families())
     assert set(IMPROVED) < set(families())
+
+
+def test_orders_made_anew_are_listed_at_once() -> None:
+    # p=4, m=6 within the 8 units that the rounds two ticks apart hold: 48 ticks for their 52. With
+    # room for one unit no run gets through, and two are all that is tried.
+    made = pipeline("hanayo", 4, 6, capacity=8)
+    spans = {name: measured_order(made, order).makespan for name, order in known_orders(made)}
+    assert spans == {"hanayo": 52, "hanayo, listed": 48}
+    names = [name for name, _ in known_orders(pipeline("hanayo", 4, 6, capacity=1))]
+    assert names == ["hanayo"]
 
 
 @pytest.mark.parametrize("name", IMPROVED)
@@ -82,7 +92,7 @@ def test_the_order_depends_on_the_shape_alone_and_is_valid_at_any_ticks(name: st
 
 @pytest.mark.parametrize(
     ("name", "p", "m"),
-    [("zb-v", 2, 2), ("zb-v", 3, 2), ("v-half", 2, 2), ("v-min", 2, 3), ("hanayo", 2, 3)],
+    [("v-half", 2, 2), ("v-min", 2, 3)],
 )
 def test_small_cases_are_optimal_within_their_memory(name: str, p: int, m: int) -> None:
     made = pipeline(name, p, m)
@@ -101,8 +111,7 @@ def test_what_leaves_no_gap_is_not_improved() -> None:
     assert improved("1f1b", Pipeline(num_ranks=3, num_microbatches=6)) is None
 
 
-@pytest.mark.parametrize(("name", "p", "m"), [("hanayo", 4, 45), ("hanayo", 4, 52),
-                                              ("chimera", 4, 45), ("chimera", 2, 39),
+@pytest.mark.parametrize(("name", "p", "m"), [("chimera", 4, 45), ("chimera", 2, 39),
                                               ("v-min", 5, 41)])  # fmt: skip
 def test_many_microbatches_repeat_a_shorter_order(name: str, p: int, m: int) -> None:
     made = pipeline(name, p, m)
@@ -118,22 +127,29 @@ def test_many_microbatches_repeat_a_shorter_order(name: str, p: int, m: int) -> 
     assert spans[2] - spans[1] == spans[1] - spans[0]
 
 
-def test_chimera_and_hanayo_where_groups_are_not_full() -> None:
+def solved(name: str, p: int, m: int) -> int | None:
+    """What a moment's search makes of a family's shape within the memory of its published order."""
+    made = pipeline(name, p, m)
+    peak = max(measured_order(made, family(name).program(made)).peak_activations)
+    capped = made.with_changes(capacity=peak)
+    options = SolveOptions(time_limit=PATIENCE, work=0.5, threads=1)
+    return solve(capped.problem(), options, starts=known_orders(capped)).value
+
+
+def test_a_search_fills_groups_that_are_not_full() -> None:
     # The optimum of CP-SAT under the same memory: 19 ticks for chimera p=4, m=5 (23 for the closed
     # form), 46 for hanayo p=2, m=7, v=2 (53).
     for name, p, m, most in (("chimera", 4, 5, 19), ("hanayo", 2, 7, 46)):
-        made = pipeline(name, p, m)
-        assert measured_order(made, shorter(name, made)).makespan == most
+        assert solved(name, p, m) == most
 
 
-def test_hanayo_is_p_minus_1_ticks_above_the_least_at_long_backwards() -> None:
+def test_a_search_brings_hanayo_p_minus_1_ticks_above_the_least_at_long_backwards() -> None:
     # The least is (2m + p-1) * 3: work of a rank behind p-1 forwards and before p-1 backwards.
     for p in sized((2, 3, 4, 6), full=(2, 3, 4, 6, 8)):
         for m in (2 * p, 2 * p + 1, 3 * p):
-            made = pipeline("hanayo", p, m)
-            got = measured_order(made, shorter("hanayo", made))
-            assert got.makespan == 3 * (2 * m + p - 1) + p - 1
-            assert max(got.peak_activations) <= 2 * p
+            found = solved("hanayo", p, m)
+            assert found is not None
+            assert found <= 3 * (2 * m + p - 1) + p - 1
 
 
 def test_zb_h2_with_few_microbatches_waits_for_the_start_alone() -> None:

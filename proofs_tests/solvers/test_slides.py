@@ -1,18 +1,14 @@
-"""Slides, list schedules and inserted periods: rules kept, nothing longer, nothing fuller."""
+"""Slides: rules kept, nothing longer, nothing fuller."""
 
 from __future__ import annotations
 
 from functools import cache
 
 import numpy as np
-import pytest
 
-from bubbleproof.solvers.shortening.few_microbatches import lengthened
-from bubbleproof.solvers.shortening.list_schedule import list_starts, mirrored
 from bubbleproof.solvers.shortening.slides import slid_starts
-from bubbleproof.theory.families import FamilyMember, family, member
-from bubbleproof.theory.families.chimera import closed_form_order
-from bubbleproof.theory.model.actions import Action, Ints, Kind
+from bubbleproof.theory.families import FamilyMember, member
+from bubbleproof.theory.model.actions import Ints
 from bubbleproof.theory.model.measures import measure_rows
 from bubbleproof.theory.model.problem import Problem
 from bubbleproof.theory.model.schedule import Program, Schedule
@@ -75,60 +71,3 @@ def test_slides_find_two_ticks_that_a_hand_can_see() -> None:
     assert int((slid + problem.duration).max()) == 9
     # With room for one unit nothing can move.
     assert (slid_starts(problem, starts, 1) == starts).all()
-
-
-@pytest.mark.parametrize("is_backwards", [False, True])
-def test_a_list_schedule_is_a_schedule_in_either_direction_of_time(is_backwards: bool) -> None:
-    for found in made():
-        if any(action.kind is Kind.R for action in found.problem.actions):
-            continue  # recomputed units are taken twice: not what list schedules are for
-        problem = found.problem
-        limit = peak_of(problem, by_task(problem, found.schedule))
-        given = mirrored(
-            problem,
-            is_backwards=is_backwards,
-            is_bidirectional=found.pipeline.is_bidirectional,
-        )
-        for seed in range(3):
-            ranking = np.random.default_rng(seed).permutation(problem.num_tasks)
-            starts = list_starts(given, ranking, limit)
-            if is_backwards:
-                starts = int((starts + problem.duration).max()) - starts - problem.duration
-            assert check(problem.with_capacity(limit), timed(problem, starts)).ok
-
-
-def test_periods_are_inserted_where_the_order_repeats_and_nowhere_else() -> None:
-    short = Pipeline(num_ranks=4, num_microbatches=24, placement="bidirectional")
-    schedule = left_shift(short.problem(), closed_form_order(short))
-    for more in (1, 2, 5):
-        longer = short.with_changes(num_microbatches=24 + 4 * more)
-        found = lengthened(short, schedule, 24 + 4 * more, 4)
-        assert found is not None
-        assert set(found.actions) == set(closed_form_order(longer).actions)
-        ours, closed = (
-            left_shift(longer.problem(), order) for order in (found, closed_form_order(longer))
-        )
-        assert check(longer.problem(), ours).ok
-        assert by_task(longer.problem(), ours).max() == by_task(longer.problem(), closed).max()
-    # Four microbatches are over before anything repeats.
-    few = short.with_changes(num_microbatches=4)
-    assert lengthened(few, left_shift(few.problem(), closed_form_order(few)), 8, 4) is None
-
-
-def test_a_schedule_with_a_break_in_the_middle_is_not_lengthened() -> None:
-    # 1F1B that waits a tick more again and again: the starts repeat, but never for long enough.
-    short = Pipeline(num_ranks=3, num_microbatches=12)
-    problem = short.problem()
-    schedule = left_shift(problem, family("1f1b").program(short))
-    assert lengthened(short, schedule, 15, 1) is not None
-    late = schedule.start // 7  # now and then a tick more
-    broken = Schedule(program=schedule.program, start=schedule.start + late)
-    assert check(problem, broken).ok
-    assert lengthened(short, broken, 15, 1) is None
-
-
-def test_microbatches_of_a_lengthened_order_are_all_there_once() -> None:
-    made = family("v-half").fitted(Pipeline(num_ranks=4, num_microbatches=57, num_chunks=2))
-    found = family("v-half").program(made).actions
-    assert len(set(found)) == len(found) == made.problem().num_tasks
-    assert Action.parse("0F56") in set(found)

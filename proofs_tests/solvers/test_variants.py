@@ -19,7 +19,7 @@ from bubbleproof.solvers.choices.choices_symmetry import (
 from bubbleproof.solvers.choices.option_lifetimes import OptionalLifetime, OptionLifetimes
 from bubbleproof.solvers.choices.pipeline_variants import PipelineVariants
 from bubbleproof.solvers.choices.solving_choices import solve_variants
-from bubbleproof.solvers.choices.variants import Option, Variants
+from bubbleproof.solvers.choices.variants import Option
 from bubbleproof.theory.model.actions import NONE
 from bubbleproof.theory.model.problem import Problem, Store
 from bubbleproof.theory.pipelines.allowed import (
@@ -32,6 +32,7 @@ from bubbleproof.theory.pipelines.choices_aloud import read_aloud
 from bubbleproof.theory.pipelines.pipeline import Pipeline
 from proofs_tests.patience import PATIENCE
 from proofs_tests.sized import sampled
+from proofs_tests.solvers.derived_floor import choices_of, with_floor
 from proofs_tests.solvers.small import RANK_AND_LINK, by_hand
 
 PIPELINE = Pipeline(
@@ -91,7 +92,7 @@ def rows(problem: Problem) -> tuple[Counter[Hashable], ...]:
 @pytest.mark.parametrize("allowed", ALLOWED.values(), ids=ALLOWED)
 def test_what_is_taken_is_what_theory_builds(allowed: AllowedChoices) -> None:
     made = PipelineVariants(PIPELINE, allowed)
-    choices = list(made.variants.choices())
+    choices = list(choices_of(made.variants))
     assert len(choices) > 1
     for taken in choices:
         assert rows(made.variants.taken(taken)) == rows(made.chosen(taken).problem())
@@ -104,7 +105,7 @@ def test_no_choice_is_better_than_the_floor(allowed: AllowedChoices) -> None:
     options = SolveOptions(threads=1, time_limit=PATIENCE)
     floor = solve(variants.floor, options)
     assert floor.value is not None
-    choices = [*variants.choices()]
+    choices = [*choices_of(variants)]
     for taken in sampled(choices, every=3 if len(choices) < 9 else 11):
         found = solve(variants.taken(taken), options)
         assert found.value is None or found.value >= floor.best_bound
@@ -114,7 +115,7 @@ def test_options_of_one_sample_exclude_each_other() -> None:
     made = PipelineVariants(PIPELINE, ALLOWED["all"])
     # Stage 0 recomputes or evicts each of two microbatches; stage 1 off-loads each or not.
     assert len(made.options) == 6
-    assert len(list(made.variants.choices())) == 3 * 3 * 2 * 2
+    assert len(list(choices_of(made.variants))) == 3 * 3 * 2 * 2
     again, evicted = (
         made.options.index(Option(what=what, stage=0, microbatch=1))
         for what in ("recompute", "evict")
@@ -168,7 +169,7 @@ def test_a_load_that_is_no_hold_is_said_otherwise() -> None:
         stores=(Store(name="memory", capacity=3),),
         events=[("0F0", False, 0, 1), ("0OFFLOAD0", False, 0, 1)],
     )
-    variants = Variants(
+    variants = with_floor(
         whole=whole,
         options=(Option(what="off-load", stage=0, microbatch=0),),
         task_option=np.array([NONE, 0]),
@@ -209,7 +210,7 @@ def test_one_sample_that_may_do_less_than_the_others_breaks_the_symmetry() -> No
         Option(what=f"evict {o.microbatch}", stage=0, microbatch=o.microbatch)
         for o in variants.options
     ]
-    odd = Variants(
+    odd = with_floor(
         whole=variants.whole,
         options=tuple(renamed),
         task_option=variants.task_option,
@@ -264,7 +265,7 @@ def test_a_menu_names_what_the_pipeline_has(allowed: AllowedChoices, message: st
 def test_columns_must_fit_the_whole_problem() -> None:
     variants = PipelineVariants(PIPELINE, ALLOWED["evict"]).variants
     with pytest.raises(ValueError, match="task_option must have 14 rows, got 13"):
-        Variants(
+        with_floor(
             whole=variants.whole,
             options=variants.options,
             task_option=variants.task_option[1:],
@@ -272,7 +273,7 @@ def test_columns_must_fit_the_whole_problem() -> None:
             event_option=variants.event_option,
         )
     with pytest.raises(ValueError, match=r"event [0-9]+ belongs to a task of option 0"):
-        Variants(
+        with_floor(
             whole=variants.whole,
             options=variants.options,
             task_option=variants.task_option,
@@ -290,7 +291,7 @@ def test_an_option_may_bring_what_others_release() -> None:
         stores=[Store(name="memory", capacity=1)],
         events=[("0R0", False, 0, 1), ("0B0", True, 0, -1)],
     )
-    variants = Variants(
+    variants = with_floor(
         whole=whole,
         options=(Option(what="recompute", stage=0),),
         task_option=np.array([0, NONE]),
@@ -313,7 +314,7 @@ def test_transfers_outside_all_computation_are_chosen_too() -> None:
         events=[(f"0F{j}", False, 0, 1) for j in range(2)]
         + [(f"0OFFLOAD{j}", True, 0, -1) for j in range(2)],
     )
-    variants = Variants(
+    variants = with_floor(
         whole=whole,
         options=tuple(Option(what="off-load", stage=0, microbatch=j) for j in range(2)),
         task_option=np.array([NONE, NONE, 0, 1]),

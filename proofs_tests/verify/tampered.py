@@ -47,6 +47,7 @@ from bubbleproof.verify.certificates.one_machine import OneMachine
 from bubbleproof.verify.certificates.one_store import OneStore
 from bubbleproof.verify.certificates.tick_prices import Tariff, TickPrices
 from bubbleproof.verify.certificates.volume import Volume
+from proofs_tests.solvers.derived_floor import choices_of
 from proofs_tests.solvers.exhaustive import Exhaustive, TooMuchWork
 from proofs_tests.solvers.random_problems import random_problem
 
@@ -231,7 +232,7 @@ def _case_of_choices(rng: Random, number: int) -> Iterator[Case]:
     )
     variants = PipelineVariants(pipeline, allowed).variants
     optima = [
-        found for c in variants.choices() if (found := _optimum(variants.taken(c))) is not None
+        found for c in choices_of(variants) if (found := _optimum(variants.taken(c))) is not None
     ]
     result = solve_variants(variants, SolveOptions(threads=1, time_limit=SECONDS))
     if optima and result.floor_certificate is not None:

@@ -5,7 +5,6 @@
     hf:llama.json,scale=64,num_hidden_layers=8   narrower (``hf_scale``)
     hf:llava.json,part=text                      a part alone, of those that the library scores
     hf:llama.json,attention=eager                by one of the library's implementations
-    hf:llama.json,loss=square                    by another loss (``LOSS_NAMES``)
 
 FILE is a published ``config.json``, or its folder. The library reads it, all its keys, old and new;
 a key that it does not know changes nothing and is not refused. A key that is *changed* must be one
@@ -34,8 +33,7 @@ if TYPE_CHECKING:
 
 PREFIX = "hf:"
 INSTALL = 'pip install "bubbleproof[models]"'
-LOSS_NAMES = ("next_word", "square")
-_OWN = ("scale", "part", "attention", "loss")
+_OWN = ("scale", "part", "attention")
 _OF_THE_HUB = ("auto_map", "_name_or_path", "quantization_config", "compression_config")
 
 
@@ -48,7 +46,6 @@ class HfConfig:
 
     config: PreTrainedConfig
     deep: PreTrainedConfig | None = None
-    loss: str = LOSS_NAMES[0]
     notes: tuple[str, ...]
 
 
@@ -90,9 +87,8 @@ def read_config(factory: str, sequence: int = 4) -> HfConfig:
         with_layers(made[text] if text else made, config.get_text_config(), count)
     found = _part(path, _config(path, made), own)
     deep = None if deep is None else _part(path, deep, own)
-    loss = _one_of(path, "loss", own.get("loss", LOSS_NAMES[0]), LOSS_NAMES)
     notes = (*_told(made, given), *_made_replayable(found))
-    return HfConfig(config=found, deep=deep, loss=loss, notes=notes)
+    return HfConfig(config=found, deep=deep, notes=notes)
 
 
 def _part(path: Path, config: PreTrainedConfig, own: dict[str, Any]) -> PreTrainedConfig:

@@ -25,7 +25,7 @@ import torch
 from torch import nn
 
 from bubbleproof.reference_exec.models.draws import seed_generators
-from bubbleproof.reference_exec.models.hf_config import LOSS_NAMES, library, read_config
+from bubbleproof.reference_exec.models.hf_config import library, read_config
 from bubbleproof.reference_exec.models.hf_stages import block_names, in_stages
 from bubbleproof.reference_exec.models.model_spec import ELEMENT_BYTES, MOST_BYTES, ModelSpec
 from bubbleproof.reference_exec.models.own_model import OwnModel
@@ -58,21 +58,19 @@ def _template(spec: ModelSpec) -> OwnModel:
     with torch.random.fork_rng(devices=[]):
         whole = _built(spec, found.config)
         draw(whole, spec.seed)
-        model = hf_of_model(spec, whole, loss=found.loss)
+        model = hf_of_model(spec, whole)
     gc.collect()  # the library leaves circles behind, and with them the uncut model's weights
     lost = () if found.deep is None else kinds_lost(spec, found.config, found.deep)
     return replace(model, notes=(*found.notes, *lost, *model.notes))
 
 
-def hf_of_model(
-    spec: ModelSpec, whole: PreTrainedModel, own: OwnModel | None = None, loss: str = "next_word"
-) -> OwnModel:
+def hf_of_model(spec: ModelSpec, whole: PreTrainedModel, own: OwnModel | None = None) -> OwnModel:
     """A model of the library in its stages, with the data and the loss of ``own``.
 
-    Without that with words and one of ``LOSSES``.
+    Without that with words, and the loss of the next one.
     """
     if own is None:
-        own = OwnModel(stages=(), batch=partial(words, spec, whole.config), loss=LOSSES[loss])
+        own = OwnModel(stages=(), batch=partial(words, spec, whole.config), loss=next_word)
     given, _ = own.batch(0, step=0) if own.has_steps else own.batch(0)
     names = ["input_ids", *["decoder_input_ids"] * whole.config.is_encoder_decoder]
     inputs = given if isinstance(given, dict) else dict.fromkeys(names, given)
@@ -138,17 +136,6 @@ def next_word(given: object, target: torch.Tensor) -> torch.Tensor:
     for other in others:
         total = total + other.to(total.dtype)
     return total
-
-
-def square(given: object, target: torch.Tensor) -> torch.Tensor:
-    """Half the mean square of what the model puts out, whatever the target."""
-    del target
-    output, *_ = given if isinstance(given, tuple) else (given,)
-    found: torch.Tensor = output.square().mean() / 2
-    return found
-
-
-LOSSES = dict(zip(LOSS_NAMES, (next_word, square), strict=True))
 
 
 def _built(spec: ModelSpec, config: PreTrainedConfig) -> PreTrainedModel:

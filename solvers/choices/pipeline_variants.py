@@ -105,7 +105,7 @@ class PipelineVariants:
             edge_option=np.maximum(tasks[edges.before], tasks[edges.after]),
             event_option=event_option,
             clashes=self._clashes(),
-            relaxed=relaxation(self.pipeline, self.allowed),
+            floor=relaxation(self.pipeline, self.allowed),
         )
 
     def _option_of(self, whole: Problem, task: int, what: str) -> int:

@@ -6,34 +6,25 @@ precedences and memory events of those tasks, and memory events of tasks that ar
 each set of options stands for one concrete problem, the whole without the rows of the others;
 ``taken`` builds it. Of the options of one *clash* at most one may be taken.
 
-What a schedule of any concrete problem must obey whatever was chosen is the ``floor``: the tasks
-that are always there, with
-
-- each store that no option touches;
-- for stores between which options move load (``pools``), one store of their joint capacity: a
-  transfer in flight counts on both, so moving never lowers the joint load. It is there only where
-  what is always there never takes it below 0 (options might then be what keeps it above);
-- where some option does lower it, and for any other store that options touch, nothing: they may
-  make room, and they may bring what others release.
-
-Hence a bound of the floor bounds every concrete problem. Of a pipeline's options the floor is
-``verify.candidates.relaxation``, against which certificates are checked. It is that of the rows but
-for options that move nothing: these touch no store.
+What a schedule of any concrete problem must obey whatever was chosen is the ``floor``, a problem of
+the tasks that are always there: a bound of it bounds every concrete problem. Of a pipeline's
+options it is ``verify.candidates.relaxation``, against which certificates are checked. Between the
+stores of a *pool* options move load: a transfer in flight counts on both, so that moving never
+lowers their joint load.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from itertools import combinations
 
 import numpy as np
 
 from bubbleproof.solvers.memory_rules import lifetimes_of
 from bubbleproof.solvers.part_of_problem import part_of
 from bubbleproof.theory.model.actions import NONE, Ints
-from bubbleproof.theory.model.problem import MemoryEvents, Problem
+from bubbleproof.theory.model.problem import Problem
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,10 +41,9 @@ class Option:
 class Variants:
     """A whole problem and the option of each of its tasks, edges and events (``NONE``: always).
 
-    ``clashes`` are sets of options of which at most one may be taken. ``relaxed`` is the floor
-    where it is not derived from the rows; its tasks are those that are always there. Raises
-    ``ValueError`` where a column does not fit its table, or an edge or event of an option's task
-    belongs to no option.
+    ``clashes`` are sets of options of which at most one may be taken. ``floor`` has the tasks that
+    are always there. Raises ``ValueError`` where a column does not fit its table, or an edge or
+    event of an option's task belongs to no option.
     """
 
     whole: Problem
@@ -61,8 +51,8 @@ class Variants:
     task_option: Ints
     edge_option: Ints
     event_option: Ints
+    floor: Problem
     clashes: tuple[tuple[int, ...], ...] = field(default=())
-    relaxed: Problem | None = None
 
     def __post_init__(self) -> None:
         problem = self.whole
@@ -108,13 +98,6 @@ class Variants:
         return part_of(
             self.whole, kept[self.task_option], kept[self.edge_option], kept[self.event_option]
         )
-
-    def choices(self) -> Iterator[tuple[int, ...]]:
-        """Every set of options that may be taken, 2**options at most."""
-        for size in range(len(self.options) + 1):
-            for chosen in combinations(range(len(self.options)), size):
-                if all(len(set(clash) & set(chosen)) < 2 for clash in self.clashes):
-                    yield chosen
 
     def family_of(self, option: int) -> Option | None:
         """What the option has in common with its like for other microbatches; None for NONE.
@@ -182,34 +165,3 @@ class Variants:
             if begins < 0 or begins + int(events.delta[own & events.at_end].sum()) != 0:
                 return False
         return True
-
-    @cached_property
-    def floor(self) -> Problem:
-        """What holds whatever is chosen; see the module's text."""
-        if self.relaxed is not None:
-            return self.relaxed
-        plain = self.plain
-        stores, events = list(plain.stores), plain.events
-        into = np.arange(len(stores))
-        joint = {store for pool in self.safe_pools for store in pool}
-        for number in self.touched:
-            stores[number] = replace(stores[number], capacity=None)
-            if number not in joint:
-                into[number] = NONE
-        for pool in self.safe_pools:
-            whole = [plain.stores[store] for store in pool]
-            stores[pool[0]] = replace(
-                whole[0],
-                name=" and ".join(store.name for store in whole),
-                base=sum(store.base for store in whole),
-                capacity=sum(store.capacity or 0 for store in whole),
-            )
-            into[list(pool)] = pool[0]
-        kept = into[events.store] != NONE
-        changes = MemoryEvents(
-            task=events.task[kept],
-            at_end=events.at_end[kept],
-            store=into[events.store[kept]],
-            delta=events.delta[kept],
-        )
-        return replace(plain, stores=tuple(stores), events=changes)

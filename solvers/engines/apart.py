@@ -8,7 +8,7 @@ tell on the way is passed on: values and bounds to the budget's ``report``, star
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from importlib import import_module
 from math import inf
@@ -72,19 +72,47 @@ def apart(
         work=budget.work - budget.meter.units if budget.is_counted else inf,
         is_reported=budget.report is not None,
     )
-    limits = CallLimits(left=lambda: budget.seconds, memory=budget.memory)
 
     def tell(told: object) -> None:
         pass_on(cast(ProgressReport, told), budget)
 
-    try:
-        found = call(CALLED, (function, arguments, named, given), limits, who=who, on_told=tell)
-    except EngineLostError as lost:
-        budget.losses.append(lost.loss)
+    found = answered(CALLED, (function, arguments, named, given), budget, who, tell)
+    if found is None:
         return None
     answer, units = cast("tuple[object, float]", found)
     budget.meter.spend(units)
     return answer
+
+
+def answered(
+    function: str,
+    arguments: tuple[object, ...],
+    budget: Budget,
+    who: str,
+    on_told: Callable[[object], None],
+) -> object | None:
+    """What a function that takes a ``CallInside`` answers, called in a process of its own.
+
+    Parameters
+    ----------
+    function
+        ``module:name``.
+    who
+        The engine, for people to read where it is lost.
+    on_told
+        Called with each value that the function tells meanwhile.
+
+    Returns
+    -------
+    object | None
+        None where it was lost; the budget's ``losses`` say why.
+    """
+    limits = CallLimits(left=lambda: budget.seconds, memory=budget.memory)
+    try:
+        return call(function, arguments, limits, who=who, on_told=on_told)
+    except EngineLostError as lost:
+        budget.losses.append(lost.loss)
+        return None
 
 
 def pass_on(told: ProgressReport, budget: Budget) -> None:

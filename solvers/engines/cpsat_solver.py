@@ -18,10 +18,9 @@ from ortools.sat.python import cp_model
 from ortools.sat.python import cp_model_helper as helper
 
 from bubbleproof.engine_process.cpsat_call import SOLVE, CpSatAnswer, CpSatProgress, search
-from bubbleproof.engine_process.hosted import CallLimits, call, prepare
-from bubbleproof.engine_process.loss import EngineLostError
+from bubbleproof.engine_process.served import watching
+from bubbleproof.solvers.engines.apart import answered
 from bubbleproof.solvers.engines.engine import Budget
-from bubbleproof.solvers.engines.interruption import watching
 from bubbleproof.theory.model.actions import Ints
 
 WHO = "cpsat"
@@ -87,20 +86,15 @@ class CpSatSolver:
     def _here(self, model: cp_model.CpModel, budget: Budget) -> CpSatAnswer:
         wrapper = helper.SolveWrapper()
         tell = None if budget.report is None else _Told(budget)
-        with watching(budget, wrapper.stop_search):
+        with watching(lambda: budget.seconds, wrapper.stop_search):
             return search(wrapper, model.proto, self.parameters, tell)
 
     def _away(self, model: cp_model.CpModel, budget: Budget) -> CpSatAnswer:
         """In a process of its own; where that is lost, what it had told."""
-        prepare(SOLVE.partition(":")[0])  # while the model is written down
         given = str(model.proto), str(self.parameters)
-        told, limits = _Told(budget), CallLimits(left=lambda: budget.seconds, memory=budget.memory)
-        try:
-            answer = call(SOLVE, given, limits, who=WHO, on_told=told)
-        except EngineLostError as lost:
-            budget.losses.append(lost.loss)
-            return told.so_far
-        return cast(CpSatAnswer, answer)
+        told = _Told(budget)
+        answer = answered(SOLVE, given, budget, WHO, told)
+        return told.so_far if answer is None else cast(CpSatAnswer, answer)
 
 
 class _Told:

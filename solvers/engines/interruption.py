@@ -10,12 +10,9 @@ from __future__ import annotations
 
 import atexit
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from concurrent.futures import Future, wait
-from contextlib import contextmanager
 from typing import TypeVar
-
-from bubbleproof.solvers.engines.engine import Budget
 
 Value = TypeVar("Value")
 POLL = 0.05  # seconds
@@ -59,22 +56,3 @@ def _wait_for(future: Future[Value]) -> None:
     """Wait in short naps: a signal does not wake an endless one once z3 has handled signals."""
     while not wait([future], timeout=POLL).done:
         pass
-
-
-@contextmanager
-def watching(budget: Budget, halt: Callable[[], None]) -> Iterator[None]:
-    """While the block runs, call ``halt`` (which may be more than once) when nothing is left."""
-    over = threading.Event()
-
-    def watch() -> None:
-        while not over.wait(POLL):
-            if not budget.seconds:
-                halt()
-
-    watcher = threading.Thread(target=watch, daemon=True)
-    watcher.start()
-    try:
-        yield
-    finally:
-        over.set()
-        watcher.join()

@@ -17,14 +17,15 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from bubbleproof.solvers.encoding import Encoding, Load, TaskMoment
-from bubbleproof.solvers.engines.engine import UNLIMITED, Budget, Model
+from bubbleproof.solvers.encoding import Encoding, TaskMoment
+from bubbleproof.solvers.engines.engine import UNLIMITED, Budget, LoadModel
 from bubbleproof.solvers.engines.pulp_alone import pulp
 from bubbleproof.theory.model.actions import Ints
 
 TRUSTED_HORIZON = 100_000  # ticks: times the solvers' integrality tolerance of 1e-6, a tenth
 
 Term = tuple[int, pulp.LpVariable]
+Literal = tuple[int, pulp.LpVariable]  # holds where the variable has the value
 Values = Mapping[pulp.LpVariable, int]
 
 
@@ -37,7 +38,7 @@ class MilpSolution:
     bound: float | None = None
 
 
-class MilpModel(Model):
+class MilpModel(LoadModel[Literal]):
     """Minimise the objective; rows say ``sum of coefficient * variable >= least``."""
 
     def __init__(self, encoding: Encoding, budget: Budget = UNLIMITED) -> None:
@@ -46,9 +47,7 @@ class MilpModel(Model):
         self.program = pulp.LpProblem("schedule", pulp.LpMinimize)
         self.earliest: list[int] = encoding.earliest.tolist()
         self.latest: list[int] = encoding.latest.tolist()
-        least = 0
-        if encoding.objective == "makespan":
-            least = min(encoding.bounds.best.bound, encoding.limit)
+        least = min(encoding.least, encoding.limit)
         self.goal = self.integer("goal", least, encoding.limit)
         self.program.setObjective(pulp.LpAffineExpression({self.goal: 1}))
         self.start = [
@@ -58,7 +57,6 @@ class MilpModel(Model):
         self.firsts: list[tuple[pulp.LpVariable, list[int]]] = []
         self.pairs: dict[tuple[int, int], pulp.LpVariable] = {}  # 1: the first task comes first
         self.moments: dict[tuple[TaskMoment, TaskMoment], pulp.LpVariable] = {}  # 1: not after
-        self.implied: set[tuple[TaskMoment, TaskMoment, bool]] = set()
 
     def integer(self, name: str, low: int, high: int) -> pulp.LpVariable:
         """A new integer variable.
@@ -123,54 +121,31 @@ class MilpModel(Model):
         else:
             self.require([*gap, (relaxed, variable)], least)
 
-    def add_memory(self) -> None:
-        """Every store within 0 and its capacity."""
-        self.precede_all(self.encoding.memory_edges)
-        for clause in self.encoding.memory.clauses:
-            by = TaskMoment(clause.later, False)
-            ended = [self._not_after(TaskMoment(task, True), by, True) for task in clause.either]
-            self._sum([(1, literal) for literal in ended], 1)
-        for load in self.encoding.loads:
-            self._add_load(load)
+    def add_either(self, truths: list[Literal]) -> None:
+        """At least one of them holds."""
+        self.add_sum([(literal, -1) for literal in truths], -1)
 
-    def _add_load(self, load: Load) -> None:
-        """least <= known + sum of the deltas of the moments not after ``load.at`` <= most."""
-        for limit, sign in ((load.least, 1), (load.most, -1)):
-            if limit is not None:
-                # What helps may count only if it happens, what hurts only fail to if it does not.
-                counted = [
-                    (sign * delta, self._not_after(moment, load.at, sign * delta > 0))
-                    for moment, delta in load.undecided
-                ]
-                self._sum(counted, sign * (limit - load.known))
+    def add_sum(self, terms: list[tuple[Literal, int]], most: int) -> None:
+        """The weights of those that hold add up to ``most`` or less."""
+        row, least = [], -most
+        for (value, variable), weight in terms:
+            row.append((-weight if value else weight, variable))
+            least += 0 if value else weight
+        self.require(row, least)
 
-    def _sum(self, counted: list[tuple[int, tuple[int, pulp.LpVariable]]], least: int) -> None:
-        """The sum of the weights whose literal (value, variable) holds is at least ``least``."""
-        terms = []
-        for weight, (value, variable) in counted:
-            terms.append((weight if value else -weight, variable))
-            least -= 0 if value else weight
-        self.require(terms, least)
-
-    def _not_after(
-        self, moment: TaskMoment, at: TaskMoment, helps: bool
-    ) -> tuple[int, pulp.LpVariable]:
-        """A literal that is true only if (or, unless it ``helps``, whenever) moment <= at."""
+    def not_after(self, moment: TaskMoment, at: TaskMoment) -> Literal:
+        """Whether a moment comes no later than another."""
         if self._is_order(moment, at):
             if (moment.task, at.task) in self.pairs:
                 return 1, self.pairs[moment.task, at.task]
             if (at.task, moment.task) in self.pairs:
                 return 0, self.pairs[at.task, moment.task]
         if (moment, at) not in self.moments:
-            self.moments[moment, at] = self.integer(f"m{len(self.moments)}", 0, 1)
-        literal = self.moments[moment, at]
-        if (moment, at, helps) not in self.implied:
-            self.implied.add((moment, at, helps))
-            if helps:
-                self._apart(moment, at, 0, (1, literal))
-            else:
-                self._apart(at, moment, 1, (0, literal))
-        return 1, literal
+            variable = self.integer(f"m{len(self.moments)}", 0, 1)
+            self.moments[moment, at] = variable
+            self._apart(moment, at, 0, (1, variable))
+            self._apart(at, moment, 1, (0, variable))
+        return 1, self.moments[moment, at]
 
     def _is_order(self, moment: TaskMoment, at: TaskMoment) -> bool:
         """Whether tasks that exclude each other make it the question which comes first."""

@@ -9,10 +9,10 @@ from __future__ import annotations
 
 from pysat.solvers import Solver
 
+from bubbleproof.engine_process.served import watching
 from bubbleproof.faults import FaultError
 from bubbleproof.solvers.encoding import Encoding
 from bubbleproof.solvers.engines.engine import Budget, EngineOutcome
-from bubbleproof.solvers.engines.interruption import watching
 from bubbleproof.solvers.engines.sat_clauses import TooLargeError
 from bubbleproof.solvers.engines.sat_model import SatModel
 from bubbleproof.solvers.gate import checked_value
@@ -38,9 +38,7 @@ def search(encoding: Encoding, hint: Ints | None, budget: Budget) -> EngineOutco
 class _Search:
     def __init__(self, encoding: Encoding, budget: Budget) -> None:
         self.encoding, self.budget = encoding, budget
-        self.least = self.bound = 0
-        if encoding.objective == "makespan":
-            self.least = self.bound = min(encoding.bounds.best.bound, encoding.limit)
+        self.least = self.bound = min(encoding.least, encoding.limit)
         self.best: int | None = None
         self.start: Ints | None = None
 
@@ -89,7 +87,7 @@ class _Search:
 
 def solved(solver: Solver, budget: Budget) -> bool | None:
     """The solver's answer; None once the budget is spent."""
-    with watching(budget, solver.interrupt):
+    with watching(lambda: budget.seconds, solver.interrupt):
         while True:
             if budget.is_counted:
                 solver.conf_budget(CONFLICTS)

@@ -13,6 +13,7 @@ from math import gcd
 import numpy as np
 import z3  # type: ignore[import-untyped]  # z3 ships no annotations
 
+from bubbleproof.engine_process.served import watching
 from bubbleproof.faults import FaultError
 from bubbleproof.solvers.encoding import Encoding, TaskMoment
 from bubbleproof.solvers.engines.engine import (
@@ -22,7 +23,6 @@ from bubbleproof.solvers.engines.engine import (
     LoadModel,
     OutOfTimeError,
 )
-from bubbleproof.solvers.engines.interruption import watching
 from bubbleproof.solvers.gate import checked_value
 from bubbleproof.theory.model.actions import Ints
 
@@ -138,7 +138,7 @@ def search(encoding: Encoding, hint: Ints | None, budget: Budget) -> EngineOutco
         model.build()
     except OutOfTimeError:
         return EngineOutcome()
-    with watching(budget, model.context.interrupt):
+    with watching(lambda: budget.seconds, model.context.interrupt):
         return _Bisection(model, budget).run(hint)
 
 
@@ -150,9 +150,7 @@ class _Bisection:
         model.solver.set(random_seed=budget.seed, ctrl_c=False)  # the caller watches for Ctrl-C
         if model.is_difference_logic:
             model.solver.set("arith.solver", BELLMAN_FORD)
-        self.low = 0
-        if encoding.objective == "makespan":
-            self.low = min(encoding.bounds.best.bound, encoding.limit + 1)
+        self.low = min(encoding.least, encoding.limit + 1)
         self.high = encoding.limit + 1
         self.best: Ints | None = None
 

@@ -1,41 +1,33 @@
 """The orders that a search begins from: the published ones, and shorter ones made of some of them.
 
-A family gives the order that its source gives (``theory.families``). Where that leaves gaps at a
-shape (a last group that is not full, too few microbatches, backwards longer than the forwards that
-it was made for) ``few_microbatches`` looks for a shorter order within the same memory. Its name is
-the family's with ``, improved`` behind it, and no family has it.
+A family gives the order that its source gives (``theory.families``). Where that leaves gaps while
+it fills and drains, ``slides`` looks for a shorter order within the same memory. Its name is the
+family's with ``, improved`` behind it, and no family has it. Where a whole order is to be made
+anew, as for Hanayo's rounds, two runs of the search's own list scheduling (``solvers.lists``) are
+there at once, called ``, listed``, for those who look no further.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import NamedTuple
+from functools import lru_cache
 
-from bubbleproof.solvers.shortening.few_microbatches import improved_order
+from bubbleproof.solvers.bounds import lower_bounds
+from bubbleproof.solvers.lists.greedy import greedy_programs
+from bubbleproof.solvers.shortening.slides import slid_order
 from bubbleproof.theory.families import family, published_in_turn
+from bubbleproof.theory.model.problem import Problem
 from bubbleproof.theory.model.schedule import Program
 from bubbleproof.theory.pipelines.pipeline import Pipeline
 from bubbleproof.theory.pipelines.programs.messages_in_programs import with_messages_in_order
 
 NamedOrder = tuple[str, Program]
 
-
-class Improvement(NamedTuple):
-    """How a family's order is shortened."""
-
-    repeats_by_ranks: bool = False  # every p microbatches, not with every one
-    is_listed: bool = True  # by list schedules as well as by slides
-    is_few: bool = False  # below 2p-1 microbatches alone: from there on it leaves no gap
-
-
-IMPROVED: dict[str, Improvement] = {
-    "hanayo": Improvement(repeats_by_ranks=True),
-    "chimera": Improvement(repeats_by_ranks=True),
-    "zb-h2": Improvement(is_listed=False, is_few=True),
-    "zb-v": Improvement(is_few=True),
-    "v-half": Improvement(is_listed=False),
-    "v-min": Improvement(is_listed=False),
-}
+# What slides shorten: V-Min by more than windows and an engine do in a minute.
+IMPROVED = ("chimera", "zb-h2", "v-half", "v-min")
+MOST_TASKS = 20_000  # about a second of slides
+LISTED, MOST_LISTED = ("hanayo", "zb-v"), 4_000  # up to so many tasks, a quarter of a second each
+RUNS = 2  # of list scheduling: with long backwards the second is shorter, else the first
 
 
 def improved(name: str, pipeline: Pipeline) -> Program | None:
@@ -48,23 +40,31 @@ def improved(name: str, pipeline: Pipeline) -> Program | None:
     pipeline
         One that the family takes.
     """
-    p, m = pipeline.num_ranks, pipeline.num_microbatches
-    known = IMPROVED.get(name)
-    if known is None or (known.is_few and m >= 2 * p - 1):
+    if name not in IMPROVED:
         return None
-    published = family(name).program
-    period = p if known.repeats_by_ranks else 1
-    found = improved_order(pipeline, published, period, is_listed=known.is_listed)
-    return None if list(found.actions) == list(published(pipeline).actions) else found
+    shape = Pipeline(
+        num_ranks=pipeline.num_ranks,
+        num_microbatches=pipeline.num_microbatches,
+        num_chunks=pipeline.num_chunks,
+        placement=pipeline.placement,
+        split_backward=pipeline.split_backward is True,
+    )
+    return _slid(name, shape)
+
+
+@lru_cache(maxsize=256)  # one shape is often wanted with several durations and sizes
+def _slid(name: str, shape: Pipeline) -> Program | None:
+    tasks = shape.num_stages * shape.num_microbatches * (3 if shape.split_backward else 2)
+    return slid_order(shape, family(name).program(shape)) if tasks <= MOST_TASKS else None
 
 
 def known_in_turn(pipeline: Pipeline, only: Sequence[str] = ()) -> Iterator[NamedOrder]:
-    """The published orders that take the pipeline, then the improved ones, each when asked for.
+    """The published orders that take the pipeline, then ours, each when it is asked for.
 
     Parameters
     ----------
     only
-        Names of families: their published orders alone. All, and improved ones, where it is empty.
+        Names of families: their published orders alone. All, and ours, where it is empty.
 
     Returns
     -------
@@ -79,6 +79,14 @@ def known_in_turn(pipeline: Pipeline, only: Sequence[str] = ()) -> Iterator[Name
     for name in () if only else names:
         if (shorter := improved(name, pipeline)) is not None:
             yield f"{name}, improved", with_messages_in_order(problem, shorter)
+        if name in LISTED and problem.num_tasks <= MOST_LISTED:
+            yield from ((f"{name}, listed", order) for order in _listed(problem))
+
+
+def _listed(problem: Problem) -> Iterator[Program]:
+    bounds, left = lower_bounds(problem), iter(range(RUNS))
+    if not bounds.is_cyclic:
+        yield from greedy_programs(problem, bounds, lambda: next(left, None) is None)
 
 
 def known_orders(pipeline: Pipeline) -> list[NamedOrder]:

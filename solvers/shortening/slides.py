@@ -12,16 +12,80 @@ Quintanilla 2005), here with memory that is held from one action to another.
 
 Busy and full ticks of a rank are the bits of one integer: the first free ticks behind a tick are
 found by a few operations on it.
+
+``slid_order`` makes an order so. As for every family it depends on the shape alone: it is chosen at
+ticks of 1 (tF = tI = tW; tF = tB and tF = 1, tB = 2 where backwards are full). It holds no more
+than the order that it is made of and idles no more inside a rank's span (``span_idle``), and at
+neither of the two is it longer. A rank holds a unit from F to the end of B or W.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from operator import le
+
 import numpy as np
 
 from bubbleproof.theory.model.actions import Ints
+from bubbleproof.theory.model.measures import measure
 from bubbleproof.theory.model.problem import Problem
+from bubbleproof.theory.model.schedule import Program
+from bubbleproof.theory.pipelines.pipeline import Pipeline
+from bubbleproof.theory.pipelines.timing import left_shift
 
 ROUNDS = 4  # both ways; on all shapes looked at nothing changes after the third
+
+
+def slid_order(pipeline: Pipeline, published: Program) -> Program | None:
+    """The shortest order that slides make of the published one; None where none is shorter.
+
+    Right whatever slides do: each order is timed anew, and taken only where none of its costs
+    (makespans, idle time, the fullest rank) is above the published order's and one is below.
+    Precondition: each rank's tasks are F, B, I and W, and a rank holds each stage once.
+
+    Parameters
+    ----------
+    pipeline
+        The shape: a forward takes 1 tick, as I and W do, and nothing else is set.
+    published
+        An order of it.
+    """
+    ticks = (2,) if pipeline.split_backward else (2, 1)
+    problems = [pipeline.with_changes(backward=each).problem() for each in ticks]
+    base = least = _costs(problems, published)
+    found = None
+    for problem in problems:
+        schedule = left_shift(problem, published)
+        starts = np.empty(problem.num_tasks, dtype=np.int64)
+        starts[problem.locate(published.actions)] = schedule.start
+        limit = max(measure(problem, schedule).peak_activations)
+        order = _in_order(problem, slid_starts(problem, starts, limit))
+        costs = _costs(problems, order)
+        if costs < least and all(map(le, costs, base)):
+            found, least = order, costs
+    return found
+
+
+def _in_order(problem: Problem, starts: Ints) -> Program:
+    """The order in which tasks start on each rank, microbatches renumbered to run in turn.
+
+    They are alike, so the i-th start of a kind and stage on a rank may be that of the i-th
+    microbatch there: what held between all pairs holds between the sorted ones.
+    """
+    rank, actions = problem.rank_of_task, problem.actions
+    by_start = np.lexsort((starts, actions.stage, actions.kind, rank))
+    by_number = np.lexsort((actions.microbatch, actions.stage, actions.kind, rank))
+    in_turn = np.empty_like(starts)
+    in_turn[by_number] = starts[by_start]
+    order = np.lexsort((in_turn + problem.duration, in_turn, rank))
+    return Program(actions=problem.actions.take(order), resource=rank[order])
+
+
+def _costs(problems: Sequence[Problem], program: Program) -> tuple[int, ...]:
+    """Makespan at each of the ticks, then span_idle at each, then the fullest rank's peak."""
+    found = [measure(problem, left_shift(problem, program)) for problem in problems]
+    peak = max(found[0].peak_activations)
+    return (*(m.makespan for m in found), *(m.span_idle for m in found), peak)
 
 
 def slid_starts(problem: Problem, starts: Ints, limit: int) -> Ints:
