@@ -24,16 +24,6 @@ def test_prove_lists_a_theorem_with_its_assumptions(command: Run) -> None:
     assert "proved" in answer.out
 
 
-def test_prove_lists_the_shapes_of_a_family_that_repeats(command: Run) -> None:
-    answer = command("prove", "trecomp-interleaved")
-    assert answer.status == 0
-    words = " ".join(answer.out.split())
-    # A microbatch is 2 F, an R and 2 B of 2, 7 ticks on each rank, and the bubble up to six ranks
-    # is 3(p-1) (claim tpipe.sec4.2.interleaved-bubble-6): 7*8 + 3 = 59.
-    assert "[p=2 m%2=0: m = 8 + 2n, makespan 59 + 14n, peaks 3 1]" in words
-    assert "the shapes listed, and m from the least on" in words
-
-
 def test_prove_answers_programs(command: Run) -> None:
     found = json.loads(command("prove", "gpipe", "bfs", "--json").out)
     assert found["ok"]

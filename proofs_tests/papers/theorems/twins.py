@@ -26,7 +26,6 @@ from bubbleproof.papers.theorems import list_places, parametric_bounds
 from bubbleproof.papers.theorems.closed_form import PAIR, TB, TF, ClosedForm, M, P
 from bubbleproof.papers.theorems.list_places import Places
 from bubbleproof.papers.theorems.terms import Term, all_of, choose
-from proofs_tests.papers.theorems.periodic_twins import periodic_twins
 from proofs_tests.papers.theorems.row_twins import row_twins
 from proofs_tests.papers.theorems.twin import LATE, PEAK, Twin, TwinMaker, make_twin
 
@@ -38,12 +37,6 @@ _CHUNK_AFTER = "B of the last rank after B of rank 0, one chunk after"
 @cache
 def twins() -> tuple[Twin, ...]:
     """Every twin, several per theorem."""
-    return *twins_for_all_sizes(), *periodic_twins()
-
-
-@cache
-def twins_for_all_sizes() -> tuple[Twin, ...]:
-    """The twins of theorems that hold for all sizes, quick to make."""
     return (
         *_gpipe(),
         *_one_f_one_b(),
