@@ -58,7 +58,6 @@ def theorems() -> Mapping[str, Theorem]:
 
 _MAKERS: dict[str, Callable[[], Theorem]] = {
     "makespan-bound": parametric_bounds.makespan_theorem,
-    "memory-bound": parametric_bounds.memory_theorem,
     "stages-bound": parametric_bounds.stages_theorem,
     "gpipe": gpipe_theorem.theorem,
     "terapipe": gpipe_theorem.terapipe,

@@ -31,7 +31,6 @@ PAGE = Path(__file__).resolve().parents[2] / "docs" / "measured" / "proofs.md"
 BEGIN, END = "<!-- theorem index -->\n", "<!-- end of the index -->\n"
 COQ = {  # the same statement in proofs/, or a part of it
     "makespan-bound": ("pipeline_lower_bound",),
-    "memory-bound": ("stages_bound", "lower_at"),
     "stages-bound": ("stages_bound",),
     "frontier": ("frontier",),
     "gpipe": ("valid_gpipe", "optimal_gpipe", "peak_gpipe"),
@@ -41,7 +40,6 @@ COQ = {  # the same statement in proofs/, or a part of it
 }
 PARTS = {  # what Coq does not have of it
     "makespan-bound": "n = m, one stage a rank",
-    "memory-bound": "whole, in whatever order",
     "stages-bound": "whole, in whatever order",
     "frontier": "in whatever order, for any K, u = w; what rank i needs where they are 0",
     "gpipe": "whole",
@@ -49,7 +47,7 @@ PARTS = {  # what Coq does not have of it
     "zb-h1": "without the peaks",
     "bpipe": "that no plan does better, of a pair and of all schedules as fast, m >= 2p",
 }
-ANY_ORDER = {"memory-bound", "stages-bound", "frontier"}  # Coq assumes no order of the microbatches
+ANY_ORDER = {"stages-bound", "frontier"}  # Coq assumes no order of the microbatches
 Row = tuple[str, str, str, str]
 
 

@@ -97,18 +97,13 @@ def _one_f_one_b() -> Iterator[Twin]:
 
 
 def _bounds() -> Iterator[Twin]:
-    more, bound = parametric_bounds.makespan_theorem((M + P) * PAIR), parametric_bounds.memory_bound
+    more = parametric_bounds.makespan_theorem((M + P) * PAIR)
     yield make_twin("bound one pair more", more, "head, busy time and tail add up")
-    twin, late = TwinMaker(parametric_bounds.memory_theorem), "late head, busy time and tail add up"
-    yield twin("a window costs one pair more", lambda q: bound(q) + q * PAIR, late)
-    yield twin("bound one pair more", lambda q: bound(q) + PAIR, late)
     stages = TwinMaker(parametric_bounds.stages_theorem)
     every = parametric_bounds.stages_bound
     ends = "late head, busy time and tail of rank r add up"
     yield stages("a trip of one pair more", lambda q: every(q) + q * PAIR, ends)
     yield stages("the bound of stages one pair more", lambda q: every(q) + PAIR, ends)
-    longer = parametric_bounds.LINKS + PAIR
-    yield twin("links one pair longer", lambda q: bound(q, links=longer), late)
 
 
 def _frontier() -> Iterator[Twin]:
@@ -119,7 +114,7 @@ def _frontier() -> Iterator[Twin]:
         return frontier.forward(i, j) - choose(j.window <= 0, 0 * PAIR, PAIR)
 
     sooner = replace(form, makespan=lambda q: form.makespan(q) - PAIR)
-    yield twin("makespan one pair less", sooner, *LATE, "memory-bound is this makespan")
+    yield twin("makespan one pair less", sooner, *LATE, "the bound is this makespan")
     yield twin("one activation less", replace(form, most=form.most - 1), rests)
     yield twin("windows one pair early", replace(form, forward=undelayed), rests)
 
