@@ -36,7 +36,6 @@ def test_every_claim_is_decided_as_its_statement_needs(claim: PaperClaim) -> Non
     decision = decide(claim, limit=LIMIT)
     assert (decision.verdict is ClaimVerdict.REFUTED) == (claim.id in REFUTED)
     assert (claim.corrected is not None) == (claim.id in REFUTED)
-    assert (decision.verdict is ClaimVerdict.NOT_REPRODUCIBLE) == (claim.missing is not None)
     for finding in decision.findings:
         if finding.holds:
             assert bool(finding.surviving) == (finding.reading.slack is not None)
@@ -48,7 +47,6 @@ def test_what_stands_in_a_refuted_claims_place_holds_where_it_fails(name: str) -
     assert claim.corrected is not None
     better = ALL[claim.corrected]
     assert better.id not in REFUTED
-    assert better.missing is None
     assert better in ADDED
 
 

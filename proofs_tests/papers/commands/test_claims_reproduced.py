@@ -13,10 +13,8 @@ from typing import Any
 
 import pytest
 
-from bubbleproof.papers.claims import EvidenceKind, PaperClaim
 from bubbleproof.papers.claims.decision import decide_reading
 from bubbleproof.papers.claims.domain import Params
-from bubbleproof.papers.claims.standing import watched
 from bubbleproof.papers.mepipe import mepipe_svpp, mepipe_table3
 from bubbleproof.papers.pipemesh import pipemesh_claims
 from bubbleproof.papers.tpipe import tpipe_claims
@@ -111,18 +109,12 @@ COLLECTIVES = {
 PRINTED = {"pipemesh.alg1.runs", "pipemesh.alg1.planned"}
 
 
-def is_refuted_on_schedules(claim: PaperClaim) -> bool:
-    """It has a correction, or two places of the paper differ, and its first reading is measured."""
-    if claim.corrected is None and claim.against is None:
-        return False
-    first = claim.readings[0]
-    return watched(first.measured, first.domain.points[0]) is EvidenceKind.MEASURED
-
-
-def test_every_refuted_claim_about_a_schedule_is_reproduced() -> None:
+def test_every_refuted_claim_is_reproduced() -> None:
     shown = [*MEASURED, *COLLECTIVES, *PRINTED]
     assert len(set(shown)) == len(shown)
-    assert {n for n, claim in CLAIMS.items() if is_refuted_on_schedules(claim)} <= set(shown)
+    assert {name for name, claim in CLAIMS.items() if claim.corrected or claim.against} <= set(
+        shown
+    )
 
 
 LONG = {

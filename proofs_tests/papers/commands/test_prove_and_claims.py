@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 
 import pytest
 
@@ -134,14 +133,3 @@ def test_unusable_words(command: Run, words: list[str], message: str) -> None:
     answer = command(*words)
     assert (answer.status, answer.out) == (2, "")
     assert message in answer.err
-
-
-ID = re.compile(r"\b(?:bpipe|mepipe|pipemesh|tpipe|field)\.[A-Za-z0-9.-]*[A-Za-z0-9]")
-
-
-def test_what_was_estimated_names_claims_there_are() -> None:
-    known = claims()
-    for claim in known.values():
-        if claim.missing is not None:
-            for name in ID.findall(f"{claim.missing.input} {claim.missing.estimated}"):
-                assert name in known, f"{claim.id} names {name}"
