@@ -19,27 +19,16 @@ from pathlib import Path
 from benchmarks.markdown import put_out
 from bubbleproof.papers.commands.claims_record import Record, readings_of, verdict_of
 
-_STATES = (
-    "not reproducible",
-    "contradicts itself",
-    "arithmetic holds",
-    "arithmetic refuted",
-    "holds",
-    "refuted",
-    "proved",
-)
+_STATES = ("contradicts itself", "holds", "refuted", "proved")
 INTRODUCTION = """\
 A claim has one or several readings: what its sentence can mean, with the place of the paper that
 supports it and the premises that are part of it. Proved: a theorem of `bubbleproof prove` implies a
-reading. Holds: a reading that the paper can mean holds in every case of its domain, each measured
-on a schedule, or counted on the problem where the claim is about every order. Refuted: every such
-reading fails, each by its smallest counterexample (least sum of parameters); the claim that stands
-in its place is named. A reading that fails beside one that holds is rejected, and the paper is not
-refuted; neither is it by a contrast of ours, which the paper cannot mean. Contradicts itself: two
-places of the paper exclude each other. Arithmetic: no schedule is built, the claim is compared with
-a second way to compute it. Not reproducible: an input is missing. What holds also fails one step
-beyond (a tick, a unit, a printed decimal) in some case of its domain; where no case comes that
-near, the bound is not attained."""
+reading. Holds: a reading holds in every case of its domain, each measured on a schedule. Refuted:
+every reading fails, each by its smallest counterexample (least sum of parameters); the claim that
+stands in its place is named. A reading that fails beside one that holds is rejected, and the paper
+is not refuted. Contradicts itself: two places of the paper exclude each other. What holds also
+fails one step beyond (a tick, a unit, a printed decimal) in some case of its domain; where no case
+comes that near, the bound is not attained."""
 
 
 def page(before: str, records: Sequence[Record], effort: str) -> str:
@@ -76,7 +65,7 @@ def with_section(before: str, paper: str, records: Sequence[Record], effort: str
 def changes(before: Mapping[str, str], records: Sequence[Record]) -> str:
     """How many claims changed against an earlier page, and which way.
 
-    >>> row = {"id": "a.b", "verdict": "HOLDS", "standing": "MEASURED", "readings": [{}]}
+    >>> row = {"id": "a.b", "verdict": "HOLDS", "readings": [{}]}
     >>> changes({"a.b": "refuted", "a.c": "holds"}, [row, row | {"id": "a.d"}])
     'Against the page it replaces: 1 refuted -> holds; 1 new (1 holds); 1 gone; 0 as before.'
     """
@@ -112,7 +101,7 @@ def _table(paper: str, records: Sequence[Record]) -> list[str]:
     lines = ["| claim | source | statement | readings | verdict |", "|---|---|---|---|---|"]
     for told in records:
         if told["paper"] == paper:
-            read = "<br>".join(readings_of(told, has_domain=True)) or told["domain"]
+            read = "<br>".join(readings_of(told, has_domain=True))
             words = (told["id"], told["source"], told["statement"], read, verdict_of(told))
             cells = [cell.replace("|", "\\|") for cell in words]
             lines.append(f"| {' | '.join(cells)} |")

@@ -15,7 +15,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from bubbleproof.papers.bpipe import bpipe_claims
-from bubbleproof.papers.claims.claim import AS_STATED, PaperClaim
+from bubbleproof.papers.claims.claim import PaperClaim
 from bubbleproof.papers.field import (
     field_bidirectional,
     field_first,
@@ -41,25 +41,19 @@ _PAPERS = (
 # (theorem, what the ids of the claims begin with, how they end)
 _IMPLIED = (
     ("gpipe", "field.gpipe", "makespan idle-ratio idle-over-work peak"),
-    ("1f1b", "bpipe", "eq1 mu eq2 eq3 sec3.3.pair"),
+    ("1f1b", "bpipe", "eq1 mu"),
+    ("bpipe-printed", "bpipe", "alg1.printed"),
     ("1f1b", "field.1f1b", "makespan idle-ratio idle-over-work peak-of-rank"),
     ("1f1b", "mepipe.table3.dapple", "bubble-many bubble-few memory-many memory-few"),
     ("terapipe", "mepipe.table3.terapipe", "bubble-many bubble-few memory-many memory-few"),
     ("interleaved", "bpipe", "appA.mu"),
-    ("interleaved", "field.interleaved", "peak-bounded"),
+    ("interleaved", "field.interleaved", "bubble peak"),
+    ("bfs", "field.bfs", "bubble"),
     ("interleaved", "mepipe.table3.vpp", "bubble-many memory-corrected"),
-    ("pipemesh", "pipemesh.sec4A", "bubble-repaired bubble-halves peak-repaired peak-halves"),
-    ("pipemesh", "pipemesh.sec4B", "recompute"),
+    ("pipemesh", "pipemesh.sec4A", "bubble-repaired peak-repaired"),
     ("zb-h1", "field.zb-h1", "peak"),
 )
 THEOREMS = {f"{begin}.{end}": theorem for theorem, begin, ends in _IMPLIED for end in ends.split()}
-# The same for one of several readings: (claim, reading) -> theorem.
-READ_THEOREMS: dict[tuple[str, str], str] = {
-    ("bpipe.alg1.printed", bpipe_claims.IN_PAIRS): "bpipe-printed",
-    ("field.interleaved.bubble", "p divides m"): "interleaved",
-    ("field.interleaved.peak", "of two groups or more"): "interleaved",
-    ("field.bfs.bubble", "m >= p"): "bfs",
-}
 
 
 def claims(paper: str | None = None) -> dict[str, PaperClaim]:
@@ -79,9 +73,5 @@ def claims(paper: str | None = None) -> dict[str, PaperClaim]:
 
 
 def _with_theorems(claim: PaperClaim) -> PaperClaim:
-    known = {
-        **{(name, AS_STATED): theorem for name, theorem in THEOREMS.items()},
-        **READ_THEOREMS,
-    }
-    readings = (replace(each, theorem=known.get((claim.id, each.name))) for each in claim.readings)
-    return replace(claim, readings=tuple(readings))
+    theorem = THEOREMS.get(claim.id)
+    return replace(claim, readings=tuple(replace(r, theorem=theorem) for r in claim.readings))

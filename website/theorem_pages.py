@@ -1,8 +1,7 @@
 """A page of the theorems: each with its hypotheses, what proves it, and what is only compared.
 
 What proves a theorem is read from ``docs/measured/proofs.md``, which
-``python -m proofs_tests.papers.theorem_index`` makes and a test keeps. Theorems of listed shapes
-are not made here, which takes half a minute: their heading, durations and shapes are enough.
+``python -m proofs_tests.papers.theorem_index`` makes and a test keeps.
 """
 
 from __future__ import annotations
@@ -11,8 +10,6 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-from bubbleproof.papers.theorems.periodic_families import PeriodicTheorem
-from bubbleproof.papers.theorems.periodic_list import listed
 from bubbleproof.papers.theorems.theorem import Theorem
 from bubbleproof.papers.theorems.theorem_library import theorems
 
@@ -27,7 +24,6 @@ def theorem_page() -> dict[str, str]:
 
 def _lines() -> Iterator[str]:
     rows = {name: (sizes, by, only) for name, sizes, by, only in _ROW.findall(_index())}
-    shapes = {about.id: about for about in listed()}
     yield "# Theorems\n"
     yield (
         "What holds for all sizes that a theorem's hypotheses name, not only where it was looked "
@@ -36,7 +32,7 @@ def _lines() -> Iterator[str]:
     )
     for name in theorems():
         yield f"## {name}\n"
-        yield from _shapes(shapes[name]) if name in shapes else _all_sizes(theorems()[name])
+        yield from _all_sizes(theorems()[name])
         sizes, by, only = rows[name]
         yield f"Sizes\n: {sizes}\n"
         yield f"Proved by\n: {by}\n"
@@ -54,13 +50,6 @@ def _all_sizes(theorem: Theorem) -> Iterator[str]:
     yield f"Argument\n: {_plain(theorem.argument)}\n"
     names = "; ".join(_plain(each.name) for each in theorem.obligations)
     yield f"Obligations\n: {names}\n"
-
-
-def _shapes(about: PeriodicTheorem) -> Iterator[str]:
-    formula = f" {about.formula};" if about.formula is not None else ""
-    yield f"> {_plain(f'{about.heading}, at {about.ticks}:{formula} in closed form')}\n"
-    told = (" ".join(f"{name}={value}" for name, value in shape.params) for shape in about.shapes)
-    yield f"Shapes\n: {'; '.join(told)}, and every m of the form that `bubbleproof prove` tells\n"
 
 
 def _plain(text: str) -> str:

@@ -1,12 +1,11 @@
-"""BPipe's claims: Eq. 1 to 6, section 3.3's objective, Algorithm 1, section 3.5, Appendices A, B.
+"""BPipe's claims: peaks of 1F1B, section 3.3's objective, Algorithm 1, transfers, places.
 
 Symbols: p ranks (= stages), m microbatches, v chunks per rank, s a stage, mu(s) the most
 activations it saves, mu_opt = ceil((p+2)/2), tF tB t the ticks of a forward, a backward and a
-transfer; of bytes L layers, H heads, h hidden size, b microbatch size, t tensor parallelism; d
-replicas, g GPUs of a node. Transfers in flight count on both ranks (docs/guide/design.md §2). How C
-of Algorithm 1 is drawn the paper shows by Figure 4 alone, so what depends on it is read both ways
-(``families.evicting.bpipe_literal``); where the family's schedule is asked it is the plan that
-ships, whose victims do not depend on the drawing.
+transfer; of places t tensor parallelism, d replicas, g GPUs of a node. Transfers in flight count on
+both ranks (docs/guide/design.md §2). How C of Algorithm 1 is drawn the paper shows by Figure 4
+alone, where 3 is evicted for 1, so that C_6 is F3: a forward and a backward in turn
+(``bpipe_literal``). Where the family's schedule is asked it is the plan that ships.
 
 The paper writes m >> p and leaves p open; where a formula needs enough microbatches the domain says
 how many. Every day p goes up to 12 and m up to 3p; an audit takes every p up to 16 and every m up
@@ -24,7 +23,6 @@ from dataclasses import replace
 from fractions import Fraction
 from itertools import product
 
-from bubbleproof.costs import Deployment, layer_saved, transformer
 from bubbleproof.papers.bpipe import bpipe_schedules as on
 from bubbleproof.papers.bpipe.bpipe_search import least_capacity, least_evictions
 from bubbleproof.papers.bpipe.node_places import (
@@ -32,7 +30,6 @@ from bubbleproof.papers.bpipe.node_places import (
     Group,
     in_order,
     pair_adjacent,
-    standard,
 )
 from bubbleproof.papers.bpipe.pair_placement import pair_placement
 from bubbleproof.papers.claims.claim import PaperClaim, read_as, reading, stated
@@ -43,7 +40,6 @@ from bubbleproof.papers.claims.domain import (
     Choice,
     Domain,
     Params,
-    case,
     counts,
     domain,
 )
@@ -54,11 +50,9 @@ from bubbleproof.theory.model.actions import Kind
 
 MU_OPT = "ceil((p+2)/2)"  # section 3.3
 MOST_AWAY = f"p - s - {MU_OPT} + 1"
-IN_PAIRS, EAGER = "C drawn in pairs", "C drawn with every forward as early as it can"
 EVICTOR = "4 <= p and s <= (p-4)//2"  # a stage that transfers by section 3.3
 EVICTORS_OF = "range((p-4)//2 + 1)"
 TICKS_UP_TO_4 = tuple(product(range(1, 5), repeat=2))
-SEQUENCE = 2048
 
 
 def looked_at(at: Params) -> tuple[int, ...]:
@@ -79,19 +73,16 @@ def _scope(text: str, where: str = "True", *, ranks: int = 12, **others: Choice)
     return few.widened(text.format(p=16, m="4p"), p=RANKS, m="range(1, 4*p + 1)")
 
 
-def _timed(
-    text: str, ticks: tuple[CaseValues, ...], wide: str = COUNTS_TEXT, m: Choice = looked_at
-) -> Domain:
-    """Ticks on up to 8 ranks; the m of an audit, in words and as a column."""
+def _timed(text: str, ticks: tuple[CaseValues, ...]) -> Domain:
+    """Ticks on up to 8 ranks, and on 16."""
     few = domain(
         f"2 <= p <= 8, m in {{p, 2p, 2p+1}}, {text}",
         p=range(2, 9), m="(p, 2*p, 2*p + 1)", tF_tB=ticks,
     )  # fmt: skip
-    return few.widened(f"{wide}, {text}", p=RANKS, m=m)
+    return few.widened(f"{COUNTS_TEXT}, {text}", p=RANKS, m=looked_at)
 
 
 ALL = _scope("2 <= p <= {p}, m <= {m}, all stages", s="range(p)")
-FILLED = _scope("2 <= p <= {p}, p <= m <= {m}, all stages", "m >= p", s="range(p)")
 EVICTORS = _scope("4 <= p <= {p}, m <= {m}, s <= floor((p-4)/2)", EVICTOR, s="range(p)")
 STEADY = _scope(
     "4 <= p <= {p}, 2p <= m <= {m}, s <= floor((p-4)/2)", f"{EVICTOR} and m >= 2*p", s="range(p)"
@@ -104,7 +95,6 @@ MEMORIES = _scope(
 )  # fmt: skip
 TICKS = _timed("tF and tB up to 4", TICKS_UP_TO_4)
 TWICE_TICKS = _timed("tF:tB in 1:2 2:4", ((1, 2), (2, 4)))
-RELAXED = _timed("tF = 2, tB = 4", ((2, 4),), "2 <= p <= 16, m <= 4p", "range(1, 4*p + 1)")
 LONG_TICKS = domain(
     "4 <= p <= 8, m in {2p, 2p+1}, tF and tB up to 4",
     p=range(4, 9), m="(2*p, 2*p + 1)", tF_tB=TICKS_UP_TO_4,
@@ -133,18 +123,10 @@ SEARCHED = domain(
 SEARCHED_PAIRS = domain(
     "2 <= p <= 7, p <= m <= 2p", p=range(2, 8), m="range(1, 2*p + 1)", where="m >= p"
 ).widened(f"{_SEARCHED_TEXT}; m >= p", p=RANKS, m=searched)
-# Tables 1 and 2 and section 4.4.
-MODELS = domain(
-    "the configurations of Table 3: GPT-3 13B, 96B and 134B",
-    L_h_H_p_t_b=((40, 5120, 40, 8, 1, 1), (80, 9984, 104, 8, 4, 2), (84, 11520, 120, 12, 4, 2)),
-)
 WITHIN = domain(
     "4 <= p <= 16, d <= 3, g in 4 8; t in 1 2 4, t < g",
     p=range(4, 17), t=(1, 2, 4), d=(1, 2, 3), g=(4, 8), where="t < g",
 )  # fmt: skip
-TWO_NODES = domain(
-    "p t = 16 on two nodes of 8 GPUs, t in 1 2 4", p_t_d_g=((16 // t, t, 1, 8) for t in (4, 2, 1))
-)
 
 
 def mu_opt(p: int) -> int:
@@ -180,28 +162,6 @@ def _fewest_evictions(at: Params) -> int:
     return found
 
 
-def half_of_interleaved_pair(at: Params) -> int:
-    """ceil((mu(s) + mu(p-1-s) + 1) / 2) with both mu measured."""
-    pair = on.mu("interleaved")(at) + on.mu("interleaved")(on.of_pair(at))
-    return -(-(int(pair) + 1) // 2)
-
-
-def saved_bytes(scope: str) -> Exact:
-    """Bytes that a rank keeps of a microbatch, tensor by tensor (``costs``, accounting bpipe)."""
-
-    def kept(at: Params) -> Fraction:
-        model = transformer(
-            "gpt", layers=at["L"], hidden=at["h"], heads=at["H"], vocabulary=51200,
-            positions=SEQUENCE,
-        )  # fmt: skip
-        deployment = Deployment(
-            tensor=at["t"], micro_batch=at["b"], sequence=SEQUENCE, scope=scope, accounting="bpipe"
-        )
-        return Fraction(at["L"], at["p"]) * Fraction(layer_saved(model, deployment))
-
-    return kept
-
-
 def share_crossing(placed: Callable[[DeviceMesh], Mapping[Group, int]]) -> Exact:
     """The share of the pairs of BPipe's schedule (its evictions at m = 2p) on two nodes."""
 
@@ -215,27 +175,12 @@ def share_crossing(placed: Callable[[DeviceMesh], Mapping[Group, int]]) -> Exact
     return value
 
 
-def _bytes(number: int, kept: str, scope: str, formula: str) -> PaperClaim:
-    return stated(f"bpipe.eq{number}", f"Appendix B, Eq. {number}",
-                  f"Recomputation scope {kept} keeps these bytes of a microbatch on each rank.",
-                  "bytes", saved_bytes(scope), "==", formula.replace("S", str(SEQUENCE)),
-                  MODELS)  # fmt: skip
-
-
 _SHARE = "share of the links that BPipe transfers over that join two nodes"
 CLAIMS: tuple[PaperClaim, ...] = (
     stated("bpipe.eq1", "§3.1 Eq. 1", "A stage's memory is its weights and mu(s) activations.",
            "peak memory of stage s", on.memory_1f1b, "==", "W + A*min(p-s, m)", MEMORIES),
     stated("bpipe.mu", "§3.1", "1F1B saves mu(s) = min(p - s, m) microbatches on stage s.",
            "peak activations of stage s", on.mu("1f1b"), "==", "min(p-s, m)", ALL),
-    stated("bpipe.eq2", "§3.1 Eq. 2", "With enough microbatches mu(s) = p - s.",
-           "peak activations of stage s", on.mu("1f1b"), "==", "p-s", FILLED),
-    stated("bpipe.eq3", "§3.2 Eq. 3", "The imbalance of a pair is A_0 (p - 2s - 1).",
-           "M(s) - M(p-s-1)", lambda at: on.memory_1f1b(at) - on.memory_1f1b(on.of_pair(at)), "==",
-           "A*(p - 2*s - 1)", MEMORIES),
-    stated("bpipe.sec3.3.pair", "§3.3", "A pair saves mu(s) + mu(p-s-1) = p + 1 microbatches.",
-           "sum of both peaks", lambda at: on.mu("1f1b")(at) + on.mu("1f1b")(on.of_pair(at)), "==",
-           "p+1", FILLED),
     stated("bpipe.sec3.3.objective", "§3.3", "BPipe keeps mu(s) <= mu_opt on every stage.",
            "largest peak of activations", peak("bpipe"), "<=", MU_OPT, SHAPES),
     stated("bpipe.sec3.3.optimal", "§3.3",
@@ -251,15 +196,9 @@ CLAIMS: tuple[PaperClaim, ...] = (
                 reading("in all", "§3.3: the sentence by itself", on.evictions, "<=", MOST_AWAY,
                         EVICTORS),
             )),
-    stated("bpipe.sec3.3.parked-exact", "§3.3", "With enough microbatches that many lie there.",
-           "activations of stage s on its acceptor", on.on_acceptor, "==", MOST_AWAY, STEADY),
     stated("bpipe.sec3.3.acceptor", "§3.3", "An acceptor's mu(p-s-1) becomes p + 2 - mu_opt.",
            "peak activations of stage p-s-1", lambda at: on.mu("bpipe")(on.of_pair(at)), "==",
            f"p+2 - {MU_OPT}", STEADY),
-    stated("bpipe.sec3.3.acceptor-fits", "§3.3",
-           "An acceptor never holds more than p + 2 - mu_opt, which mu_opt covers.",
-           "peak activations of stage p-s-1", lambda at: on.mu("bpipe")(on.of_pair(at)), "<=",
-           f"min(p+2 - {MU_OPT}, {MU_OPT})", EVICTORS),
     stated("bpipe.sec3.3.stages", "§3.3",
            "Stages transfer from p = 4 on, exactly those with s <= floor((p-4)/2).",
            "number of stages that evict",
@@ -268,20 +207,11 @@ CLAIMS: tuple[PaperClaim, ...] = (
     stated("bpipe.alg1.warm-up", "§3.4 Algorithm 1 line 4",
            "The warm-up evicts n_evict = min(p-s, m) - mu_opt microbatches, where that is "
            "positive.", "evictions of stage s before its first backward",
-           lambda at: on.warm_up_evictions(on.BPIPE, at), "==", f"max(0, min(p-s, m) - {MU_OPT})",
+           on.warm_up_evictions, "==", f"max(0, min(p-s, m) - {MU_OPT})",
            EVICTORS),
-    read_as("bpipe.alg1.printed", "§3.4 Algorithm 1",
-            "The transfers of Algorithm 1 as printed keep mu(s) <= mu_opt on both ranks of a pair.",
-            "peak activations of the fuller rank", (
-                reading(IN_PAIRS, "§3.4 and Figure 4: 3 is evicted for 1, so C_6 is F3; "
-                        "Megatron-LM, on which BPipe is built, runs p-s-1 forwards and then a "
-                        "forward and a backward in turn", on.pair_peak, "<=", MU_OPT, EVICTORS),
-                reading(EAGER, "§3.4: C has bubbles, between the warm-up and the first backward "
-                        "too", on.peak_printed, "<=", MU_OPT, EVICTORS),
-                reading("C without bubbles", "§3.4 counts bubbles among the 22 decisions of Figure "
-                        "4's C", lambda at: on.peak_printed(at, is_dense=True), "<=", MU_OPT,
-                        EVICTORS, is_contrast=True),
-            )),
+    stated("bpipe.alg1.printed", "§3.4 Algorithm 1, C drawn in pairs",
+           "The transfers of Algorithm 1 as printed keep mu(s) <= mu_opt on both ranks of a pair.",
+           "peak activations of the fuller rank", on.pair_peak, "<=", MU_OPT, EVICTORS),
     stated("bpipe.alg1.printed-runs", "§3.4 Algorithm 1, C drawn in pairs",
            "What Algorithm 1 names is there: its schedule breaks no rule.",
            "violations that the checker finds",
@@ -299,10 +229,6 @@ CLAIMS: tuple[PaperClaim, ...] = (
                 reading("at any durations", "Appendix B: the sentence by itself",
                         lambda at: on.makespan(at, at["tF"]), "==", on.makespan_1f1b, TICKS),
             )),
-    stated("bpipe.appB.relaxed", "Appendix B",
-           "At tB = 2 tF an evict and a load may share the time of a backward and a forward: t = "
-           "3/2 tF costs no time.", "makespan", lambda at: on.makespan(at, 3 * at["tF"] // 2), "==",
-           on.makespan_1f1b, RELAXED),
     stated("bpipe.appB.longest", "ours, for BPipe Appendix B",
            "At any durations a transfer costs no time exactly where 2t <= tF + tB.",
            "longest transfer that costs no time", on.longest_free_transfer, "==", "(tF+tB)//2",
@@ -311,30 +237,13 @@ CLAIMS: tuple[PaperClaim, ...] = (
            "Interleaved 1F1B saves p(v-1) + 2(p-s-1) + 1 on stage s.",
            "peak activations of stage s", on.mu("interleaved"), "==", "p*(v-1) + 2*(p-s-1) + 1",
            CHUNKED),
-    stated("bpipe.appA.mu-opt", "Appendix A", "ceil((mu(s) + mu(p-s-1) + 1) / 2) = pv + 1.",
-           "half of a pair and one", half_of_interleaved_pair, "==", "p*v + 1", CHUNKED),
     stated("bpipe.appA.objective", "Appendix A", "Balanced, every stage saves at most pv + 1.",
            "largest peak of activations", peak("bpipe-interleaved"), "<=", "p*v + 1",
            CHUNKED_SHAPES),
-    stated("bpipe.appA.example", "Appendix A, Figure 10",
-           "With p = 4, v = 2, m = 8 stage 0 evicts two microbatches before its first backward.",
-           "evictions of stage 0 in the warm-up",
-           lambda at: on.warm_up_evictions(on.INTERLEAVED, at), "==", 2,
-           case("p = 4, m = 8, v = 2, s = 0", p=4, m=8, v=2, s=0)),
-    _bytes(4, "none", "none", "L*S*b*h/p/t * (34 + 5*H*S/h)"),
-    _bytes(5, "attention", "attention", "34*L*S*b*h/p/t"),
-    _bytes(6, "layer", "full", "2*L*S*b*h/p"),
     stated("bpipe.alg1.count", "ours, for BPipe §3.4 Algorithm 1",
            "Stage s evicts min(max(m-mu, 0), n) + n floor(x/T) + min(x mod T, n) microbatches, "
            "with n = p-s-mu, T = p-s-2, x = max(m-mu+1-T, 0).", "evictions of stage s",
            on.evictions, "==", count, EVICTORS),
-    stated("bpipe.sec3.4.loads", "§3.4", "Each eviction requires exactly one load.",
-           "loads of stage s", lambda at: on.moves(at["p"], at["m"], Kind.LOAD)[at["s"]], "==",
-           on.evictions, EVICTORS),
-    stated("bpipe.fig5.standard", "§3.5, Figure 5(a)",
-           "On two nodes the standard assignment puts every pair on different nodes.",
-           _SHARE,
-           share_crossing(lambda mesh: in_order(mesh, standard(mesh.stages))), "==", 1, TWO_NODES),
     read_as("bpipe.sec3.5.one-node", "§3.5",
             "The pair-adjacent assignment puts each pair on one node where tensor parallelism "
             "leaves room for two stages, t < g.", _SHARE, (

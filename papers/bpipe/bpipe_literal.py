@@ -1,21 +1,15 @@
 """BPipe's Algorithm 1 as printed, on the computation schedule C that its section 3.4 describes.
 
 T_i runs beside C_i: it starts and ends with that slot. Line 22 names its victim by position,
-C_{i-3}.idx, so it matters how C is drawn at tF = tB = 1, of which the paper shows one example. Two
-drawings have the same order of computations, the same makespan and all that the text says of its
-length and of two of its slots:
+C_{i-3}.idx, so it matters how C is drawn at tF = tB = 1, of which the paper shows one example:
+``paired``, as Megatron-LM runs 1F1B, on which BPipe is built. Rank s runs p-s-1 forwards as early
+as it can, and each later one right before the backward that it makes a pair with. Then C_6 of stage
+0 in Figure 4 is F3, line 22 evicts 3 and then 5, as the text has it, and the algorithm is right for
+all p, s and m (theorem ``bpipe-printed``).
 
-- ``paired``, as Megatron-LM runs 1F1B, on which BPipe is built: rank s runs p-s-1 forwards as early
-  as it can, and each later one right before the backward that it makes a pair with. Then C_6 of
-  stage 0 in Figure 4 is F3, line 22 evicts 3 and then 5, as the text has it, and the algorithm is
-  right for all p, s and m (theorem ``bpipe-printed``).
-- ``bpipe_plan.computation_slots``: every forward as early as it can, the last of the warm-up too.
-  Then bubbles lie between the warm-up and the first backward, and C_{i-3} is one for backward 1
-  where p = 4: line 22 names no microbatch. For every other p the transfers are the same.
-
-Where the index of a victim is taken from a slot that is a bubble there is no victim;
-``microbatch`` is None then. Without bubbles (``dense``), which C has by the text, a load in the
-cooldown would run beside a backward that has not made room yet.
+With every forward as early as it can, the last of the warm-up too (``computation_slots``), bubbles
+lie between the warm-up and the first backward, and C_{i-3} is one for backward 1 where p = 4: line
+22 names no microbatch, and ``microbatch`` is None. For every other p the transfers are the same.
 
 Source: BPipe (ICML 2023) section 3.4, Algorithm 1; line numbers are the paper's.
 """
@@ -86,63 +80,6 @@ def _paired(slots: Slots, warm_up: int) -> Slots:
     return tuple(moved)
 
 
-def dense(slots: Slots) -> Slots:
-    """The computation schedule without its bubbles."""
-    return tuple(action for action in slots if action is not None)
-
-
 def _index(slots: Slots, i: int) -> int | None:
     found = slots[i] if 0 <= i < len(slots) else None
     return None if found is None else found.microbatch
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TransferReplay:
-    """What a rank that follows transfer decisions holds at most, and where it first goes wrong."""
-
-    peak: int
-    fault: str | None
-
-
-def replay(slots: Slots, decisions: tuple[TransferDecision, ...]) -> TransferReplay:
-    """Run the slots with the transfers beside them; in-flight activations count on this rank."""
-    beside = {decision.slot: decision for decision in decisions}
-    resident: set[int] = set()
-    evicted: set[int] = set()
-    peak, fault = 0, None
-    for i, computation in enumerate(slots):
-        decision = beside.get(i)
-        fault = fault or _fault(computation, decision, resident, evicted)
-        moved = None if decision is None else decision.microbatch
-        if computation is not None and computation.kind is Kind.F:
-            resident.add(computation.microbatch)
-        if decision is not None and moved is not None and decision.kind is Kind.LOAD:
-            resident.add(moved)
-            evicted.discard(moved)
-        peak = max(peak, len(resident))
-        if decision is not None and moved is not None and decision.kind is Kind.EVICT:
-            resident.discard(moved)
-            evicted.add(moved)
-        if computation is not None and computation.kind is Kind.B:
-            resident.discard(computation.microbatch)
-    return TransferReplay(peak=peak, fault=fault)
-
-
-def _fault(
-    computation: Action | None,
-    decision: TransferDecision | None,
-    resident: set[int],
-    evicted: set[int],
-) -> str | None:
-    """Why a slot cannot run: what it needs is not on the rank when the slot starts."""
-    is_backward = computation is not None and computation.kind is Kind.B
-    if computation is not None and is_backward and computation.microbatch not in resident:
-        return f"{computation} runs, but its activation is not on the rank"
-    if decision is None:
-        return None
-    if decision.microbatch is None:
-        return f"{decision.kind.name} in slot {decision.slot} names the microbatch of a bubble"
-    saved = resident if decision.kind is Kind.EVICT else evicted
-    if decision.microbatch not in saved:
-        return f"{decision.kind.name} {decision.microbatch} in slot {decision.slot} is not there"
-    return None

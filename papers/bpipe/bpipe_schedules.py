@@ -17,14 +17,14 @@ from typing import NamedTuple
 
 import numpy as np
 
-from bubbleproof.papers.bpipe.bpipe_literal import dense, literal, paired, replay
+from bubbleproof.papers.bpipe.bpipe_literal import literal, paired
 from bubbleproof.papers.claims.domain import CaseValues, Params
 from bubbleproof.papers.claims.measured_pipelines import makespan as makespan_of
 from bubbleproof.papers.claims.measured_pipelines import measures, on_pipeline, peaks_of
 from bubbleproof.papers.claims.reading import NumberOf
 from bubbleproof.theory.families import member
 from bubbleproof.theory.families.base import FamilyMember
-from bubbleproof.theory.families.evicting.bpipe import BalancedFamily, BPipe, BPipeInterleaved
+from bubbleproof.theory.families.evicting.bpipe import BPipe
 from bubbleproof.theory.families.evicting.bpipe_plan import Slots, computation_slots
 from bubbleproof.theory.families.one_f_one_b import OneForwardOneBackward
 from bubbleproof.theory.model.actions import Action, Kind
@@ -33,7 +33,7 @@ from bubbleproof.theory.pipelines.pipeline import Pipeline
 from bubbleproof.theory.pipelines.transfers import Eviction
 from bubbleproof.verify import check
 
-BPIPE, INTERLEAVED = BPipe(), BPipeInterleaved()
+BPIPE = BPipe()
 makespan_1f1b = makespan_of("1f1b")
 
 
@@ -92,12 +92,12 @@ def evictions(at: Params) -> int:
     return moves(at["p"], at["m"], Kind.EVICT)[at["s"]]
 
 
-def warm_up_evictions(family: BalancedFamily, at: Params) -> int:
+def warm_up_evictions(at: Params) -> int:
     """How many evictions stage s plans beside slots before its first backward."""
-    p, m, v = at["p"], at["m"], at.get("v", 1)
-    slots = computation_slots(family.base, p, m, v)[at["s"]]
+    p, m = at["p"], at["m"]
+    slots = computation_slots(BPIPE.base, p, m)[at["s"]]
     first = next(i for i, action in enumerate(slots) if action and action.kind is Kind.B)
-    planned = family.transfers(p, m, v).get(at["s"], ())
+    planned = BPIPE.transfers(p, m).get(at["s"], ())
     return sum(t.kind is Kind.EVICT and t.slot < first for t in planned)
 
 
@@ -127,14 +127,9 @@ class PrintedOutcome(NamedTuple):
     peaks: CaseValues
 
 
-def eager(p: int, m: int) -> tuple[Slots, ...]:
-    """C of each rank, every forward as early as it can."""
-    return computation_slots(BPIPE.base, p, m)
-
-
 def pairs(p: int, m: int) -> tuple[Slots, ...]:
     """C of each rank, drawn in pairs."""
-    return paired(eager(p, m))
+    return paired(computation_slots(BPIPE.base, p, m))
 
 
 @lru_cache(maxsize=4096)  # numbers only
@@ -185,11 +180,3 @@ def pair_peak(at: Params) -> int:
     """The most activations that stage s or its acceptor holds, by ``printed``."""
     peaks = printed(at["p"], at["m"]).peaks
     return max(peaks[at["s"]], peaks[at["p"] - 1 - at["s"]])
-
-
-def peak_printed(at: Params, *, is_dense: bool = False) -> int:
-    """mu(s) of Algorithm 1 as printed, on C of earliest forwards, with or without its bubbles."""
-    p, m, s = at["p"], at["m"], at["s"]
-    slots = eager(p, m)[s]
-    slots = dense(slots) if is_dense else slots
-    return replay(slots, literal(slots, p, s, m)).peak

@@ -5,8 +5,8 @@ parallelism), g GPUs of a node. A *group* is the t GPUs of one stage of one repl
 its node, so a node takes c = floor(g/t) groups. Places are numbered through the nodes: place i is
 on node floor(i/c).
 
-An *order* has the stages of one replica by their places: the standard one 0, 1, ..., p-1; the
-pair-adjacent one of BPipe 0, p-1, 1, p-2, ..., in which stage s and stage p-1-s are neighbours.
+An *order* has the stages of one replica by their places: the pair-adjacent one of BPipe 0, p-1, 1,
+p-2, ..., in which stage s and stage p-1-s are neighbours.
 
 Source: Kim et al., "BPipe" (ICML 2023) section 3.5, Figures 5 and 6.
 """
@@ -60,17 +60,6 @@ class DeviceMesh:
     @property
     def num_nodes(self) -> int:
         return self.fewest if self.nodes is None else self.nodes
-
-
-def standard(stages: int) -> list[int]:
-    """The stages in the order of their numbers: 0, 1, ..., p-1.
-
-    Parameters
-    ----------
-    stages
-        p, how many there are.
-    """
-    return list(range(stages))
 
 
 def pair_adjacent(stages: int) -> list[int]:

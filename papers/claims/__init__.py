@@ -1,8 +1,7 @@
 """The papers' claims as data; ``decide`` decides one, ``papers.registry`` lists them all.
 
 ``domain`` makes the cases, ``reading`` says what a sentence can mean, ``claim`` what a claim is and
-how it is written down, ``decision`` what becomes of it, ``standing`` what its measured side rests
-on. No particular paper is known here.
+how it is written down, ``decision`` what becomes of it. No particular paper is known here.
 """
 
 from __future__ import annotations
@@ -17,14 +16,12 @@ from bubbleproof.papers.claims.decision import (
 )
 from bubbleproof.papers.claims.domain import Domain
 from bubbleproof.papers.claims.reading import Premise, Reading, Relation
-from bubbleproof.papers.claims.standing import EvidenceKind
 
 __all__ = [
     "ClaimDecision",
     "ClaimVerdict",
     "Counterexample",
     "Domain",
-    "EvidenceKind",
     "PaperClaim",
     "Premise",
     "Reading",

@@ -18,7 +18,6 @@ from bubbleproof.papers.claims.domain import Params
 from bubbleproof.papers.claims.measured_pipelines import (
     FamilyMeasure,
     MeasuredValue,
-    idle_over_work,
     idle_ratio,
     made,
 )
@@ -87,11 +86,6 @@ def least_over_ties(at: Params) -> Fraction:
     return min(found.idle_ratio for found in _over_ties(at))
 
 
-def most_over_ties(at: Params) -> Fraction:
-    """The largest."""
-    return max(found.idle_ratio for found in _over_ties(at))
-
-
 def peak_over_ties(at: Params) -> Fraction:
     """The largest peak of any tie-break, over A."""
     units = at["p"] * at["v"] * at["s"]
@@ -103,8 +97,3 @@ def least_idle_ratio(
 ) -> FamilyMeasure[Fraction]:
     """The least idle ratio of any order."""
     return least(idle_ratio(name), room)
-
-
-def least_idle_over_work(name: str) -> FamilyMeasure[Fraction]:
-    """The least idle time over work of any order, memory unlimited."""
-    return least(idle_over_work(name))

@@ -2,12 +2,11 @@
 
 A claim is one statement of a paper and a list of readings (``claims.reading``), the most natural
 one first. What becomes of the claim is decided by measuring all of them (``claims.decision``): a
-paper is refuted only where every reading that it can mean fails.
+paper is refuted only where every reading fails.
 
 How a claim is written: ``stated`` for a claim of one reading, which reads as the claim does
 (measured, relation, predicted, domain); ``read_as`` for one of several, each a ``reading``;
-``contradicting`` where two sentences of a paper should say the same and may not; ``missing`` where
-an input for a measurement is not given.
+``contradicting`` where two sentences of a paper should say the same and may not.
 """
 
 from __future__ import annotations
@@ -25,27 +24,13 @@ AS_STATED = "as stated"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class MissingInput:
-    """Why a claim cannot be measured: the input that is not given, and where it is.
-
-    ``estimated`` says what was estimated instead; it may name claims by their ids.
-    """
-
-    input: str
-    where: str
-    estimated: str | None = None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class PaperClaim:
-    """One statement of a paper, with its ``readings``, and what is ``missing`` to measure others.
+    """One statement of a paper, with its ``readings``.
 
     ``source`` is the place in the paper. ``against`` is the other place where two sentences are
     held against each other: then a reading's predicted value is what ``source`` gives and its
     measured one what ``against`` gives. ``corrected`` is the id of the claim that should stand in
-    the place of a refuted one. Where a reading that the paper can mean cannot be measured,
-    ``missing`` says why, and the claim is not refuted by the failure of the others. Raises
-    ``ValueError`` where these do not fit together.
+    the place of a refuted one. Raises ``ValueError`` without a reading, and for two of one name.
     """
 
     id: str
@@ -53,19 +38,16 @@ class PaperClaim:
     source: str
     statement: str
     quantity: str
-    readings: tuple[Reading, ...] = ()
+    readings: tuple[Reading, ...]
     against: str | None = None
     corrected: str | None = None
-    missing: MissingInput | None = None
 
     def __post_init__(self) -> None:
-        if not self.readings and self.missing is None:
-            raise ValueError(f"{self.id}: readings or the missing input must be given")
+        if not self.readings:
+            raise ValueError(f"{self.id}: a claim has a reading, got none")
         names = [each.name for each in self.readings]
         if len(set(names)) < len(names):
             raise ValueError(f"{self.id}: two readings share a name: {', '.join(names)}")
-        if self.readings and not any(each.is_admissible for each in self.readings):
-            raise ValueError(f"{self.id}: no reading is one that the paper can mean")
 
     def reading(self, name: str | None = None) -> Reading:
         """The reading of that name; without one, the only reading there is.
@@ -74,7 +56,7 @@ class PaperClaim:
         """
         found = [each for each in self.readings if name in (None, each.name)]
         if len(found) != 1:
-            known = ", ".join(each.name for each in self.readings) or "none"
+            known = ", ".join(each.name for each in self.readings)
             raise ValueError(f"{self.id}: which reading is {name}? It has {known}")
         return found[0]
 
@@ -88,15 +70,12 @@ def reading(
     cases: Domain,
     premises: Iterable[Premise] = (),
     slack: str | None = None,
-    *,
-    is_contrast: bool = False,
 ) -> Reading:
     """One reading of a claim: ``name`` in a few words, ``support`` the place and what it says.
 
     ``relation`` is a sign of ``Relation``; ``~2`` is about, at two decimals. Either value may be a
     number or a formula of the cases' parameters, which may call what papers offer (``offer``).
-    ``is_contrast`` marks what the paper cannot mean. Raises ``ValueError`` for a formula, or a
-    premise, with other names.
+    Raises ``ValueError`` for a formula, or a premise, with other names.
     """
     premises = tuple(premises)
     for premise in premises:
@@ -110,7 +89,6 @@ def reading(
         predicted=_value(name, predicted, cases),
         measured=_value(name, measured, cases),
         premises=premises,
-        is_admissible=not is_contrast,
         places=int(relation.lstrip("=<>~") or 0),
         slack=slack,
     )
@@ -123,13 +101,11 @@ def read_as(
     quantity: str,
     readings: Iterable[Reading],
     corrected: str | None = None,
-    missing: MissingInput | None = None,
 ) -> PaperClaim:
     """The claim ``name``, which begins with its paper, in several readings.
 
     ``source`` is the place in the paper; one that begins with "ours", and any of the field's, is
-    the whole source. ``corrected`` is an id within the same paper. ``missing`` says why another
-    reading cannot be measured.
+    the whole source. ``corrected`` is an id within the same paper.
     """
     paper = name.partition(".")[0]
     return PaperClaim(
@@ -140,7 +116,6 @@ def read_as(
         quantity=quantity,
         readings=tuple(readings),
         corrected=None if corrected is None else f"{paper}.{corrected}",
-        missing=missing,
     )
 
 
@@ -185,26 +160,6 @@ def contradicting(
         name, source, statement, quantity, second, relation, first, cases, premises=premises
     )
     return replace(agreeing, against=_source(agreeing.paper, against))
-
-
-def missing(
-    name: str,
-    source: str,
-    statement: str,
-    what: str,
-    where: str = "the authors' cluster",
-    estimated: str | None = None,
-) -> PaperClaim:
-    """A claim that cannot be measured; ``what`` names the input that the paper does not give."""
-    paper = name.partition(".")[0]
-    return PaperClaim(
-        id=name,
-        paper=paper,
-        source=_source(paper, source),
-        statement=statement,
-        quantity="measured on hardware",
-        missing=MissingInput(input=what, where=where, estimated=estimated),
-    )
 
 
 def _value(name: str, given: NumberOf | Number | str, cases: Domain) -> NumberOf:

@@ -1,14 +1,11 @@
 """Decisions: what becomes of a claim when every case of every reading is measured.
 
 ``outcome_of`` is the only place where a reading holds or fails, and ``ClaimDecision.verdict`` the
-only one where readings become a verdict; nothing of either is typed in. Beside the verdict a
-finding has a standing (``papers.claims.standing``): whether ``measured`` built a schedule at all,
-or both sides are arithmetic.
+only one where readings become a verdict; nothing of either is typed in.
 
-A claim is proved, or holds, where a reading that the paper can mean does. It is refuted only where
-all of these fail, each by its smallest counterexample; where the claim is that two places of the
-paper agree, it then contradicts itself. Where one of them cannot be measured and the others fail,
-nothing is known. What the paper cannot mean is measured and decides nothing.
+A claim is proved, or holds, where a reading does. It is refuted only where all of them fail, each
+by its smallest counterexample; where the claim is that two places of the paper agree, it then
+contradicts itself.
 """
 
 from __future__ import annotations
@@ -22,16 +19,14 @@ from itertools import islice
 from bubbleproof.papers.claims.claim import PaperClaim
 from bubbleproof.papers.claims.domain import Domain, Params, Points
 from bubbleproof.papers.claims.reading import Reading
-from bubbleproof.papers.claims.standing import EvidenceKind, watched
 
 
 class ClaimVerdict(Enum):
     """What became of a claim; the values are the sentences shown to the reader."""
 
-    HOLDS = "holds in every case of the domain of a reading that the paper can mean"
-    REFUTED = "refuted: every reading that the paper can mean has a counterexample"
+    HOLDS = "holds in every case of the domain of a reading"
+    REFUTED = "refuted: every reading has a counterexample"
     CONTRADICTS_ITSELF = "contradicts itself: two places of the paper exclude each other"
-    NOT_REPRODUCIBLE = "not reproducible: an input is missing"
     PROVED = "proved for all parameters"
 
 
@@ -60,7 +55,6 @@ class ReadingFinding:
     domain: Domain
     checked: int
     total: int
-    standing: EvidenceKind
     counterexample: Counterexample | None = None
     surviving: frozenset[int] = frozenset()
     is_proved: bool = False
@@ -81,31 +75,27 @@ class ClaimDecision:
     """What became of a claim: a finding for each of its readings, in their order."""
 
     claim: PaperClaim
-    findings: tuple[ReadingFinding, ...] = ()
+    findings: tuple[ReadingFinding, ...]
 
     @property
     def verdict(self) -> ClaimVerdict:
         """What the findings make of the claim."""
-        deciding = self.deciding
-        if deciding is not None and deciding.holds:
-            return ClaimVerdict.PROVED if deciding.is_proved else ClaimVerdict.HOLDS
-        if self.claim.missing is not None:
-            return ClaimVerdict.NOT_REPRODUCIBLE
+        if self.deciding.holds:
+            return ClaimVerdict.PROVED if self.deciding.is_proved else ClaimVerdict.HOLDS
         is_of_two_places = self.claim.against is not None
         return ClaimVerdict.CONTRADICTS_ITSELF if is_of_two_places else ClaimVerdict.REFUTED
 
     @property
-    def deciding(self) -> ReadingFinding | None:
-        """The first admissible reading that is proved, else that holds, else the first at all."""
-        admissible = [each for each in self.findings if each.reading.is_admissible]
-        proved = (each for each in admissible if each.holds and each.is_proved)
-        holding = (each for each in admissible if each.holds)
-        return next(proved, None) or next(holding, None) or next(iter(admissible), None)
+    def deciding(self) -> ReadingFinding:
+        """The first reading that is proved, else that holds, else the first at all."""
+        holding = [each for each in self.findings if each.holds]
+        proved = [each for each in holding if each.is_proved]
+        return (proved or holding or self.findings)[0]
 
     @property
     def counterexample(self) -> Counterexample | None:
         """That of the deciding reading, where the claim does not hold."""
-        return None if self.deciding is None else self.deciding.counterexample
+        return self.deciding.counterexample
 
     @property
     def checked(self) -> int:
@@ -123,12 +113,11 @@ class CaseOutcome:
     """What came of some cases of a reading, each at its place in the domain, smallest first.
 
     ``failing`` is the first that fails, with its place; ``refuted`` are the mutants that cases
-    refute; ``standing`` is told by the domain's first case alone.
+    refute.
     """
 
     failing: tuple[int, Counterexample] | None = None
     refuted: frozenset[int] = frozenset()
-    standing: EvidenceKind | None = None
 
     def joined(self, other: CaseOutcome) -> CaseOutcome:
         """What came of both: the smallest failure, whoever was first."""
@@ -136,7 +125,6 @@ class CaseOutcome:
         return CaseOutcome(
             failing=min(failing, key=lambda each: each[0], default=None),
             refuted=self.refuted | other.refuted,
-            standing=self.standing or other.standing,
         )
 
 
@@ -147,13 +135,10 @@ def outcome_of(claim: str, reading: Reading, cases: Iterable[tuple[int, Params]]
     """
     first: tuple[int, Counterexample] | None = None
     refuted: frozenset[int] = frozenset()
-    standing: EvidenceKind | None = None
     for place, params in cases:
         if first is not None and first[0] < place:
             continue
         try:
-            if place == 0:
-                standing = watched(reading.measured, params)
             predicted, measured = reading.values(params)
         except Exception as error:
             error.add_note(f"while measuring {claim} ({reading.name}) at {params}")
@@ -162,22 +147,19 @@ def outcome_of(claim: str, reading: Reading, cases: Iterable[tuple[int, Params]]
             refuted |= reading.refuted_mutants(predicted, measured)
         else:
             first = place, Counterexample(params=params, predicted=predicted, measured=measured)
-    return CaseOutcome(failing=first, refuted=refuted, standing=standing)
+    return CaseOutcome(failing=first, refuted=refuted)
 
 
 def finding_of(
     reading: Reading, domain: Domain, limit: int | None, outcome: CaseOutcome
 ) -> ReadingFinding:
-    """What became of a reading by what came of the cases up to the limit, one at least."""
-    if outcome.standing is None:
-        raise ValueError(f"no case of {reading.name} was decided")
+    """What became of a reading by what came of the cases up to the limit."""
     total, failing = len(domain.points), outcome.failing
     return ReadingFinding(
         reading=reading,
         domain=domain,
         checked=min(total, limit or total) if failing is None else failing[0] + 1,
         total=total,
-        standing=outcome.standing,
         counterexample=None if failing is None else failing[1],
         surviving=frozenset() if failing else reading.mutants - outcome.refuted,
     )

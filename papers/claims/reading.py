@@ -87,11 +87,9 @@ class Reading:
     """``measured`` ``relation`` ``predicted`` on the whole ``domain``.
 
     ``support`` is the place of the paper that supports the reading, and what stands there in a few
-    words of ours. ``is_admissible`` is whether the paper can mean it; what it cannot mean is a
-    contrast of ours, which is shown and decides nothing. ``places`` is the number of decimals for
-    ``~``. ``slack`` says why a bound is never attained, where it is not. ``theorem`` is the id of a
-    theorem that implies the reading on its whole domain, the wide one included. Raises
-    ``ValueError`` where these do not fit together.
+    words of ours. ``places`` is the number of decimals for ``~``. ``slack`` says why a bound is
+    never attained, where it is not. ``theorem`` is the id of a theorem that implies the reading on
+    its whole domain, the wide one included. Raises ``ValueError`` where these do not fit together.
     """
 
     name: str
@@ -101,7 +99,6 @@ class Reading:
     predicted: NumberOf
     measured: NumberOf
     premises: tuple[Premise, ...] = ()
-    is_admissible: bool = True
     places: int = 0
     theorem: str | None = None
     slack: str | None = None

@@ -81,8 +81,7 @@ def claims_optimum(reading: Reading) -> bool:
     if not isinstance(found, FamilyMeasure) or reading.relation is not Relation.EQUAL:
         return False
     what = "memory" if found.goal == "peak" else "bubble"
-    is_least = found.least is not None or what in family(found.family).least
-    return is_least and reading.is_admissible
+    return found.least is not None or what in family(found.family).least
 
 
 def optimum_cases(chosen: Mapping[str, PaperClaim], most: int = SHAPES) -> list[OptimumCase]:

@@ -1,10 +1,10 @@
 """What is told of a claim: one record, as JSON has it, and its words for tables and pages.
 
-``verdict`` is HOLDS, PROVED, REFUTED, CONTRADICTS_ITSELF or NOT_REPRODUCIBLE (None where nothing
-was decided). ``readings`` tells of each reading the place that supports it, its premises and its
-``outcome``: HOLDS, PROVED or REJECTED. ``standing`` is what the measured side rests on
-(``papers.claims.standing``), ``tight`` whether each mutant one step beyond the relation is refuted.
-What is told of the deciding reading stands beside the claim's own words, too.
+``verdict`` is HOLDS, PROVED, REFUTED or CONTRADICTS_ITSELF (None where nothing was decided).
+``readings`` tells of each reading the place that supports it, its premises and its ``outcome``:
+HOLDS, PROVED or REJECTED. ``tight`` is whether each mutant one step beyond the relation is refuted.
+What is told of the deciding reading stands beside the claim's own words, too. ``missing``,
+``estimated``, ``standing`` and ``admissible`` are keys of older claims, the same of all.
 """
 
 from __future__ import annotations
@@ -15,24 +15,17 @@ from bubbleproof.commands.output import ratio
 from bubbleproof.papers.claims import (
     ClaimDecision,
     Counterexample,
-    EvidenceKind,
     PaperClaim,
     Reading,
     ReadingFinding,
 )
 
 Record = dict[str, Any]  # as JSON has it
-_DONE = {  # what was done with a case, and what it gave, by standing
-    EvidenceKind.MEASURED.name: ("measured", "measured"),
-    EvidenceKind.COUNTED.name: ("counted on the problem", "counted"),
-    EvidenceKind.ARITHMETIC.name: ("computed", "computed"),
-}
 _VERDICTS = {
     "HOLDS": "holds",
     "PROVED": "proved",
     "REFUTED": "refuted",
     "CONTRADICTS_ITSELF": "contradicts itself",
-    "NOT_REPRODUCIBLE": "not reproducible",
 }
 _OF_THE_DECIDING = (
     "relation",
@@ -51,8 +44,7 @@ def record(claim: PaperClaim, decision: ClaimDecision | None = None) -> Record:
     """All that is told of a claim, with what became of it where it was decided."""
     findings = [None] * len(claim.readings) if decision is None else decision.findings
     readings = [_reading(*each) for each in zip(claim.readings, findings, strict=True)]
-    deciding = _deciding(claim, decision)
-    lost = claim.missing
+    deciding = readings[0 if decision is None else decision.findings.index(decision.deciding)]
     return {
         "id": claim.id,
         "paper": claim.paper,
@@ -61,26 +53,13 @@ def record(claim: PaperClaim, decision: ClaimDecision | None = None) -> Record:
         "statement": claim.statement,
         "quantity": claim.quantity,
         "corrected": claim.corrected,
-        "missing": None if lost is None else lost.input,
-        "estimated": None if lost is None else lost.estimated,
+        "missing": None,
+        "estimated": None,
         "verdict": None if decision is None else decision.verdict.name,
-        **{
-            name: None if deciding is None else readings[deciding][name]
-            for name in _OF_THE_DECIDING
-        },
-        **({} if lost is None or deciding is not None else {"domain": lost.where}),
-        "reading": None if deciding is None else readings[deciding]["name"],
+        **{name: deciding[name] for name in _OF_THE_DECIDING},
+        "reading": deciding["name"],
         "readings": readings,
     }
-
-
-def _deciding(claim: PaperClaim, decision: ClaimDecision | None) -> int | None:
-    """The place of the reading that decides; undecided, of the first that the paper can mean."""
-    if not claim.readings:
-        return None
-    if decision is None or decision.deciding is None:
-        return [each.is_admissible for each in claim.readings].index(True)
-    return decision.findings.index(decision.deciding)
 
 
 def _reading(reading: Reading, finding: ReadingFinding | None) -> Record:
@@ -89,7 +68,7 @@ def _reading(reading: Reading, finding: ReadingFinding | None) -> Record:
         "name": reading.name,
         "support": reading.support,
         "premises": [premise.text for premise in reading.premises],
-        "admissible": reading.is_admissible,
+        "admissible": True,
         "relation": reading.relation.value,
         "domain": domain.text,
         "theorem": reading.theorem,
@@ -105,7 +84,7 @@ def _outcome(finding: ReadingFinding | None) -> Record:
     case = finding.counterexample
     return {
         "outcome": "REJECTED" if case else "PROVED" if finding.is_proved else "HOLDS",
-        "standing": finding.standing.name,
+        "standing": None,
         "checked": finding.checked,
         "total": finding.total,
         "tight": not finding.surviving if case is None else None,
@@ -124,45 +103,40 @@ def _case(case: Counterexample) -> Record:
 def verdict_of(told: Record, how: str = "") -> str:
     """The verdict in words, and ``how`` it came about; empty where nothing was decided.
 
-    "holds", "holds (read as: in flight at once)", "arithmetic refuted; see x.y", "contradicts
-    itself: section 1 gives 93/50, section 7.2 gives 42/25".
+    "holds", "holds (read as: in flight at once)", "refuted; see x.y", "contradicts itself: section
+    1 gives 93/50, section 7.2 gives 42/25".
     """
     if told["verdict"] is None:
         return ""
     words = _VERDICTS[told["verdict"]]
-    if told["verdict"] == "NOT_REPRODUCIBLE":
-        estimated = told["estimated"] or "nothing"
-        return f"{words}: {told['missing']}; estimated instead: {estimated}"
     if told["verdict"] == "CONTRADICTS_ITSELF":
         case = told["counterexample"]
         where = f"{told['source']} gives {case['claimed']}"
         return f"{words}: {where}, {told['against']} gives {case['measured']}"
-    prefix = "arithmetic " if told["standing"] == EvidenceKind.ARITHMETIC.name else ""
     if told["verdict"] == "REFUTED":
         see = f"; see {told['corrected']}" if told["corrected"] else ""
-        return f"{prefix}{words}{how}{see}"
+        return f"{words}{how}{see}"
     by = f" by theorem {told['theorem']}" if told["verdict"] == "PROVED" else ""
     read = f" (read as: {told['reading']})" if len(told["readings"]) > 1 else ""
-    return f"{prefix}{words}{by}{read}{how}"
+    return f"{words}{by}{read}{how}"
 
 
 def outcome_of(read: Record) -> str:
     """What became of a reading: "holds (5 of 5 cases measured)" or the case that rejects it.
 
     >>> case = {"params": {"p": 4, "m": 5}, "claimed": "3/1", "measured": "4/1"}
-    >>> outcome_of({"outcome": "REJECTED", "standing": "MEASURED", "counterexample": case})
+    >>> outcome_of({"outcome": "REJECTED", "counterexample": case})
     'rejected at p=4 m=5: claimed 3/1, measured 4/1'
     """
     if read["outcome"] is None:
         return ""
-    done, gave = _DONE[read["standing"]]
     case = read["counterexample"]
     if case is not None:
         at = " ".join(f"{name}={value}" for name, value in case["params"].items())
-        return f"rejected at {at}: claimed {case['claimed']}, {gave} {case['measured']}"
+        return f"rejected at {at}: claimed {case['claimed']}, measured {case['measured']}"
     why = f": {read['slack']}" if read["slack"] else ""
     loose = "" if read["tight"] else f"; bound not attained{why}"
-    return f"{read['outcome'].lower()} ({read['checked']} of {read['total']} cases {done}){loose}"
+    return f"{read['outcome'].lower()} ({read['checked']} of {read['total']} cases measured){loose}"
 
 
 def readings_of(told: Record, *, has_domain: bool) -> list[str]:
@@ -173,8 +147,7 @@ def readings_of(told: Record, *, has_domain: bool) -> list[str]:
 def _read(read: Record, is_one_of_several: bool, has_domain: bool) -> str:
     said = []
     if is_one_of_several:
-        whose = "" if read["admissible"] else ", a contrast of ours"
-        said.append(f"{read['name']} ({read['support']}{whose})")
+        said.append(f"{read['name']} ({read['support']})")
     if read["premises"]:
         said.append(f"given {', '.join(read['premises'])}")
     if has_domain:

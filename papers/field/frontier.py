@@ -1,9 +1,9 @@
 """The time-memory frontier of full backwards: 1F1B with K activations per rank.
 
 Let a link take u ticks to the next rank and w back, together cP with P = tF + tB, c whole, and let
-rank 0 hold at most K <= R activations, R = p + (p-1)c. Theorem ``memory-bound`` (i = 0) says that
-the makespan is at least (m + R - 1 + q(R-K))P for every q with qK < m. Here it is reached: with
-D = (R-K)P and j = qK + s, 0 <= s < K,
+rank 0 hold at most K <= R activations, R = p + (p-1)c. Theorem ``stages-bound`` (c = 0, r = p-1)
+says that the makespan is at least (m + R - 1 + q(R-K))P for every q with qK < m. Here it is
+reached: with D = (R-K)P and j = qK + s, 0 <= s < K,
 
     F(i,j) = i (tF+u) + s tF            for q = 0 and s < p - i
              i (tF+u) + j P + q D       otherwise
@@ -143,8 +143,8 @@ def costs(form: FrontierForm) -> list[ObligationPart]:
         ("no task ends after the makespan", (J.exists, *last),
          b(I, J) + TB <= form.makespan(L.window)),
         ("the makespan is reached", last, (b(zero, L) + TB).equals(form.makespan(L.window))),
-        ("memory-bound speaks of the last window", last, L.window * CAP <= M - 1),
-        ("memory-bound is this makespan", last,
+        ("the bound speaks of the last window", last, L.window * CAP <= M - 1),
+        ("the bound is this makespan", last,
          memory_bound(L.window, zero, CAP, LINKS).equals(form.makespan(L.window))),
     ]  # fmt: skip
 
@@ -174,9 +174,9 @@ def theorem(form: FrontierForm | None = None) -> Theorem:
             "tF tB u w ticks (real), P = tF + tB"
         ),
         argument=(
-            "The closed form is a schedule of that makespan and memory; theorem memory-bound with "
-            "i = 0 and q = floor((m-1)/K) says that none is faster. In any order, for any K and "
-            "with links that take time: Coq, frontier of proofs/Frontier.v"
+            "The closed form is a schedule of that makespan and memory; theorem stages-bound with "
+            "c = 0, r = p-1 and q = floor((m-1)/K) says that none is faster. In any order, for any "
+            "K and with links that take time: Coq, frontier of proofs/Frontier.v"
         ),
         obligations=obligations_of((*waits(form), *costs(form)), SHAPE, hints),
     )

@@ -74,8 +74,6 @@ FEW = Counts(
 )
 # v = 1, s >= p, or the samples that share a bubble, p div s, divide m or are not fewer.
 FILLS_GROUPS = "(v == 1 or s >= p or m <= max(1, p//s) or m % max(1, p//s) == 0)"
-# The same, with v = 1, s = 1 or s >= p.
-HAS_NO_INNER_SLICES = f"{FILLS_GROUPS} and (v == 1 or s == 1 or s >= p)"
 
 
 def _svpps(condition: str, where: str, ratios: Ratios = EQUAL) -> Domain:
@@ -153,11 +151,6 @@ def makespan(at: Params) -> int:
     if m > p:
         slots, turns = m * v + p - 1, (2 * m // p - 1) * (p - 1)
     return slots * each + (turns * abs(at["tB"] - at["tF"]) if v > 1 else 0)
-
-
-def bubble(at: Params) -> Fraction:
-    """1 - work/makespan."""
-    return 1 - Fraction(at["m"] * at["v"] * (at["tF"] + at["tB"]), makespan(at))
 
 
 def _row(
@@ -265,10 +258,6 @@ CLAIMS: tuple[PaperClaim, ...] = (
            "At any durations some order within f has Table 3's bubble ratio, and none has less, "
            "where the samples that share a bubble come in full groups.",
            "least idle_ratio of any order", LEAST_WITHIN_F, "==", SVPP_BUBBLE, ORDERS),
-    _row("svpp.bubble-durations-ends", "Our order has it where tB >= tF and, of these, v = 1, s = "
-         "1 or s >= p.", idle_ratio("svpp"), SVPP_BUBBLE,
-         _svpps("tB >= tF; v = 1, s >= p, or s = 1 and n <= p or p divides n", HAS_NO_INNER_SLICES,
-                tuple(ratio for ratio in RATIOS if ratio[1] >= ratio[0])), is_ours=True),
     stated("mepipe.table3.hanayo.durations-divided", "ours, for MEPipe Table 3",
            "Where p divides n Hanayo takes (nv + p-1)(tF + tB) + (2n/p - 1)(p-1)|tB - tF| ticks, "
            "the last term for v >= 2.", "makespan (ticks)", lambda at: measured(at).makespan, "==",
@@ -277,12 +266,4 @@ CLAIMS: tuple[PaperClaim, ...] = (
            "With n <= p Hanayo takes (vp + n-1)(tF + tB) + (n-1)|tB - tF| ticks, the last term for "
            "v >= 2.", "makespan (ticks)", lambda at: measured(at).makespan, "==", makespan,
            WAVES_UP_TO_P),
-    _row("hanayo.durations-bubble",
-         "Hanayo's bubble ratio where p divides n is 1 - nv(tF + tB) over that time.",
-         lambda at: measured(at).idle_ratio, bubble, WAVES_DIVIDED, is_ours=True),
-    _row("hanayo.durations-least", "At no durations Hanayo idles less than the table says, "
-         "(p-1)/(p-1+nv) where p divides n.", lambda at: measured(at).idle_ratio, VPP_BUBBLE,
-         WAVES_DIVIDED, relation=">="),
-    _row("hanayo.durations-least-few", "Nor with n <= p, (vp+n-1-nv)/(vp+n-1).",
-         lambda at: measured(at).idle_ratio, HANAYO_FEW, WAVES_UP_TO_P, relation=">="),
 )  # fmt: skip

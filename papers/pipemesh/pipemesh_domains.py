@@ -15,13 +15,11 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import product
 
 from bubbleproof.papers.claims.domain import (
-    RANKS,
     RATIOS,
     Choice,
     Condition,
     Domain,
     Params,
-    case,
     counts,
     domain,
     ratios_text,
@@ -32,7 +30,6 @@ from bubbleproof.papers.pipemesh.pipemesh_schedules import (
     ends_as_printed,
     is_filled,
     queue_of,
-    runs_literally,
     sequences,
 )
 
@@ -133,15 +130,11 @@ def _ranks(at: Params) -> set[int]:
     return {r for r in (0, 1, p // 2, p - 2, p - 1) if 0 <= r < p}
 
 
-def _hidden(share: int) -> Choice:
-    """C_DP of which ``share`` fit every operation: 1, 2, 3 and the largest."""
-
-    def choices(at: Params) -> set[int]:
-        e, d = sequences(at)
-        most = min(min(e), 2 * min(d)) // share
-        return {ticks for ticks in (1, 2, 3, most) if 1 <= ticks <= most}
-
-    return choices
+def _shared(at: Params) -> set[int]:
+    """C_DP of which three fit every operation: 1, 2, 3 and the largest."""
+    e, d = sequences(at)
+    most = min(min(e), 2 * min(d)) // 3
+    return {ticks for ticks in (1, 2, 3, most) if 1 <= ticks <= most}
 
 
 def _spared(at: Params) -> list[tuple[int, int, int]]:
@@ -173,11 +166,7 @@ MANY_FILLED = mesh_scope(
 STAGES = mesh_scope(f"filled, {_ALL_RANKS}", is_filled, r=_ranks)
 PRINTED = mesh_scope(f"{_PRINTED}; {_ALL_RANKS}", _is_printed, r=_ranks)
 VISITS = mesh_scope("filled, M >= 2", _has_chunks)
-LINKS = mesh_scope("filled, C_PP = 1, tF = 2, tB = 4", is_filled, tF_tB_c=((2, 4, 1),))
 TIMED = mesh_scope(f"filled, {_TIMED}", is_filled, chunks=(1, 2), most=5, few=True, tF_tB=RATIOS)
-PRINTED_TIMED = mesh_scope(
-    f"{_PRINTED}; {_TIMED}", _is_printed, chunks=(1, 2), most=5, few=True, tF_tB=RATIOS
-)
 SPARED = mesh_scope(
     "(min e - P) C_fwd and (min d - P) C_bwd at least P C_PP, tF:tB in 2:4 3:5 4:4 5:3, C_PP of 1, "
     "2 and 3",
@@ -189,37 +178,12 @@ SPARED = mesh_scope(
 COLLECTIVES = mesh_scope(
     "filled, C_DP in 1 4 2P+3", is_filled, chunks=(1, 2), most=4, few=True, C="{1, 4, 2*p + 3}"
 )
-LATE = mesh_scope(
-    "filled, C_DP = 4, C_PP = 2", is_filled, chunks=(1, 2), most=4, few=True, C_c=((4, 2),)
-)
-HIDDEN = mesh_scope(
-    "filled, C_DP <= tF min(e) and tB min(d), of 1, 2, 3 and the largest",
-    is_filled,
-    chunks=(1, 2),
-    few=True,
-    C=_hidden(1),
-)
 SHARED = mesh_scope(
     "filled, 3 C_DP <= tF min(e) and tB min(d), of 1, 2, 3 and the largest",
     is_filled,
     few=True,
-    C=_hidden(3),
+    C=_shared,
 )
-HALVES = domain(
-    f"2 <= P <= 4, M <= 3, B in 2P 4P, two halves, {_TIMED}",
-    p=range(2, 5),
-    m="(2*p, 4*p)",
-    v=(1, 2, 3),
-    e_d_R_S="((m//2, m//2, 2, 2),)",
-    tF_tB=RATIOS,
-).widened(f"2 <= P <= 16, M <= 4, B in 2P 4P, two halves, {_TIMED}", p=RANKS, v=(1, 2, 3, 4))
-DEPTH_FIRST = domain(
-    "2 <= P <= 6, M <= 4, B in 2P 3P 4P, rank 0",
-    p=range(2, 7),
-    m="(2*p, 3*p, 4*p)",
-    v=range(1, 5),
-    r=(0,),
-).widened("2 <= P <= 16, M <= 4, B in 2P 3P 4P, rank 0", p=RANKS)
 
 
 def _short(text: str, where: Condition) -> Domain:
@@ -248,78 +212,14 @@ SHORT = _short("an element below P", lambda at: not is_filled(at))
 SHORT_ENDS = _short("e_1 or d_S below P", lambda at: min(at["e"], sequences(at)[1][-1]) < at["p"])
 
 
-SHORT_PRINTED = shaped(
-    "2 <= P <= 3, M in 2 3, B <= 6, 1 or 2 operations each; an element below P, and Algorithm 1 as "
-    "printed ends",
-    lambda: near((2, 3), (2, 3), 6),
-    lambda at: not is_filled(at) and runs_literally(at) == 1,
-)
-CHUNKS = domain(
-    "2 <= P <= 3, 2 <= M <= 4, B = 2P, two halves, every chunk k",
-    p=(2, 3),
-    m="(2*p,)",
-    v=(2, 3, 4),
-    e_d_R_S="((p, p, 2, 2),)",
-    k="range(1, v + 1)",
-).widened("2 <= P <= 16, 2 <= M <= 4, B = 2P, two halves, every chunk k", p=RANKS)
-
-
-def _few_ranks(text: str, most: int, *, filled: bool) -> Domain:
-    """Every pair of first elements with one to three operations on few ranks."""
-    return domain(
-        f"2 <= P <= 3, M <= 3, B <= {most}, 1 to 3 operations each, {text}",
-        p=(2, 3),
-        m=range(1, most + 1),
-        v=(1, 2, 3),
-        e="range(1, m + 1)",
-        d="range(1, m + 1)",
-        R="(1,) if e == m else (2, 3)",
-        S="(1,) if d == m else (2, 3)",
-        where=lambda at: min(map(min, sequences(at))) >= 1 and (is_filled(at) or not filled),
-    )
-
-
-FEW_FILLED, ANY = _few_ranks("filled", 7, filled=True), _few_ranks("any elements", 4, filled=False)
-
-
-def _equal(text: str, **ticks: Choice) -> Domain:
-    """Equal operations of P microbatches or more, with C_DP of the given ticks or none."""
-    lengths = ((1, 1), (1, 2), (2, 1), (2, 2), (2, 3), (3, 2))
-
-    def operations(at: Params) -> list[tuple[int, int, int, int]]:
-        m = at["m"]
-        return [(m // R, m // S, R, S) for R, S in lengths if max(R, S) * at["p"] <= m]
-
-    shapes = "P in 2 3, M <= 3, B in 4 6, 1 to 3 equal operations each, filled"
-    columns: dict[str, Choice] = {
-        "p_m": ((2, 4), (2, 6), (3, 6)),
-        "v": (1, 2, 3),
-        "e_d_R_S": operations,
-        **ticks,
-    }
-    return domain(f"{shapes}{text}", columns)
-
-
-SLOW, TICKED = _equal(""), _equal(", C_DP in 1 4 9", C=(1, 4, 9))
-COVERED = domain(
-    "P in 2 3, M in 2 3, B in 6 12, one or two equal operations each, filled; C_DP in 1 2 and at "
-    "most a third of an operation's forwards",
-    p_m=((2, 6), (2, 12), (3, 6), (3, 12)),
-    v=(2, 3),
-    e_d_R_S="((m, m, 1, 1), (m//2, m//2, 2, 2))",
-    C=(1, 2),
-    where="3*C <= e",
-)
-
 # Of the planner.
 MOST_TICKS = 16
-EQUAL = Premise(text="B C_bwd >= S C_DP", cases="others == 0")
 
 
-def _has_other_case(found: Queue) -> int:
-    """1 where B C_bwd < S C_DP: the last dequeue is as long as it takes to hide C_DP."""
+def _has_other_case(found: Queue) -> bool:
+    """Whether B C_bwd < S C_DP: the last dequeue is as long as it takes to hide C_DP."""
     mesh = found.mesh
-    return int(mesh.num_microbatches * mesh.backward < len(found.enqueue) * mesh.communication)
+    return mesh.num_microbatches * mesh.backward < len(found.enqueue) * mesh.communication
 
 
 def _queues(at: Params, listed: Iterable[int]) -> Iterator[tuple[int, int, Queue]]:
@@ -330,13 +230,13 @@ def _queues(at: Params, listed: Iterable[int]) -> Iterator[tuple[int, int, Queue
             yield q, ticks, found
 
 
-def _plans(at: Params) -> Iterator[tuple[int, int, int]]:
-    """(q, the least C_DP, the other case) of each pair of filled sequences."""
+def _plans(at: Params) -> Iterator[tuple[int, int]]:
+    """(q, the least C_DP) of each pair of filled sequences."""
     seen = set()
     for q, ticks, found in _queues(at, range(1, MOST_TICKS + 1)):
         if (pair := (found.enqueue, found.dequeue)) not in seen:
             seen.add(pair)
-            yield q, ticks, _has_other_case(found)
+            yield q, ticks
 
 
 def _even(at: Params) -> Iterator[tuple[int, int]]:
@@ -346,12 +246,14 @@ def _even(at: Params) -> Iterator[tuple[int, int]]:
             yield q, ticks
 
 
-def _of_planner(chunks: tuple[int, int], most: int) -> Domain:
-    text = (
-        f"P in 2 3, M in {chunks[0]} {chunks[1]}, B <= {most}, e, d and shares of the planner for "
-        "every q >= P and C_DP in 1 2 3 4 5 7 10 16, filled, B/S whole where all dequeues have it"
-    )
-    return domain(text, p=(2, 3), m=range(2, most + 1), v=chunks, q_C=_even)
+REDUCED = domain(
+    "P in 2 3, M in 2 3, B <= 6, e, d and shares of the planner for every q >= P and C_DP in "
+    "1 2 3 4 5 7 10 16, filled, B/S whole where all dequeues have it",
+    p=(2, 3),
+    m=range(2, 7),
+    v=(2, 3),
+    q_C=_even,
+)
 
 
 def _planned(text: str = "", condition: str = "True") -> Domain:
@@ -361,25 +263,13 @@ def _planned(text: str = "", condition: str = "True") -> Domain:
         p=(2, 3),
         m=range(2, 10),
         v=(1, 2, 3),
-        q_C_others=_plans,
+        q_C=_plans,
         where=condition,
     )
 
 
-PLANNED, REDUCED, GATHERED = _planned(), _of_planner((2, 3), 6), _of_planner((5, 6), 12)
-PLANNED_EVENLY = _planned("; B C_bwd >= S C_DP", "others == 0")
-PLANNED_MANY = _planned("; B >= 2P", "m >= 2*p")
+PLANNED, PLANNED_MANY = _planned(), _planned("; B >= 2P", "m >= 2*p")
 QUEUES = domain(
     "PipeMesh's rows of Table IV with their buffer queue sizes",
     p_v_m_q=((3, 6, 12, 6), (4, 5, 16, 8), (4, 6, 24, 12), (4, 8, 24, 12)),
 )
-# Of bytes.
-SHARES = domain(
-    "2 <= D <= 8, M <= 12, psi_p of 12, 24 or 36 thirty-sixths of psi",
-    D=range(2, 9),
-    M=range(1, 13),
-    share=(12, 24, 36),
-)
-FEW = domain("2 <= D <= 8, M <= 4, psi_p = psi", D=range(2, 9), M=range(1, 5))
-MORE = domain("2 <= D <= 8, 5 <= M <= 12, psi_p = psi", D=range(2, 9), M=range(5, 13))
-ONE = case("one case", case=1)

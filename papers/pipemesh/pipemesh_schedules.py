@@ -105,28 +105,10 @@ def bubble(at: Params) -> int:
     return max(measured(at).idle_ticks)
 
 
-def slower_by(at: Params, ticks: int) -> int:
-    """What the makespan grows by when every backward recomputes ``ticks`` more."""
-    more = {**at, "tB": at.get("tB", 2) + ticks}
-    return measured(more).makespan - measured(at).makespan
-
-
-def consecutive(made: FamilyMember, at: Params) -> int:
-    """Forwards of rank r before its first backward."""
-    program = made.schedule.program
-    kinds: list[int] = program.actions.kind[program.resource == at["r"]].tolist()
-    return kinds.index(int(Kind.B))
-
-
 def expected_forwards(at: Params) -> int:
-    """The same by section IV-A, with the buffer for e_1, and at most all M B."""
+    """Forwards of rank r before its first backward (section IV-A, the buffer for e_1), of M B."""
     q = forms.buffer(*sequences(at))
     return min(forms.warm_up_forwards(at["p"], at["v"], q, at["r"]) + 1, at["v"] * at["m"])
-
-
-def depth_first(at: Params) -> FamilyMember:
-    """Megatron's schedule."""
-    return member("interleaved", p=at["p"], m=at["m"], v=at["v"])
 
 
 def peak_on(at: Params) -> int:
@@ -146,25 +128,18 @@ def ends_as_printed(at: Params) -> bool:
 
 def printed(at: Params) -> Measures:
     """The measures of Algorithm 1 as printed; raises where its program does not end."""
-    return _printed_of(_shape(at))[0]
-
-
-def printed_forwards(at: Params) -> int:
-    """Forwards of rank r before its first backward, by Algorithm 1 as printed."""
-    return _printed_of(_shape(at))[1][at["r"]]
+    return _printed_of(_shape(at))
 
 
 @lru_cache(maxsize=4096)  # numbers only
-def _printed_of(shape: Shape) -> tuple[Measures, tuple[int, ...]]:
+def _printed_of(shape: Shape) -> Measures:
     p, v, m, (e, d), forward, backward = shape
     pipeline = Pipeline(
         num_ranks=p, num_microbatches=m, num_chunks=v, forward=forward, backward=backward
     )
     problem = pipeline.problem()
-    orders = literal_orders(p, v, e, d)
-    schedule = left_shift(problem, Program.from_orders(orders))
-    first = ([label.find("B") >= 0 for label in order].index(True) for order in orders)
-    return measure(problem, schedule), tuple(first)
+    schedule = left_shift(problem, Program.from_orders(literal_orders(p, v, e, d)))
+    return measure(problem, schedule)
 
 
 def runs_literally(at: Params) -> int:
@@ -174,22 +149,6 @@ def runs_literally(at: Params) -> int:
     except (Deadlock, IndexError):
         return 0
     return 1
-
-
-def has_enough(at: Params) -> bool:
-    """(M-1) e_1 + 2(P-1) <= M B: the list of forwards does not run out on the first rank."""
-    first = sequences(at)[0][0]
-    return forms.warm_up_forwards(at["p"], at["v"], first, 0) <= at["v"] * at["m"]
-
-
-def is_free(at: Params) -> int:
-    """1 where there are forwards enough, and M = 1 or no dequeue needs more than e_1.
-
-    Elsewhere the printed program does not end: the last rank, which has no forward to spare, is
-    asked for a backward whose forward stands (M-1) q places ahead of it in the lists.
-    """
-    e, d = sequences(at)
-    return int(has_enough(at) and (at["v"] == 1 or forms.buffer(e, d) <= e[0]))
 
 
 def runs(at: Params) -> int:
@@ -203,12 +162,6 @@ def chunk_runs(at: Params, kind: Kind) -> list[int]:
     own = (program.resource == 0) & (program.actions.kind == int(kind))
     chunks: list[int] = (program.actions.stage[own] // at["p"] + 1).tolist()
     return [chunk for i, chunk in enumerate(chunks) if i == 0 or chunk != chunks[i - 1]]
-
-
-def next_chunk(at: Params, kind: Kind) -> int:
-    """The chunk that follows chunk ``k`` (from 1) in rank 0's passes of one kind."""
-    listed = chunk_runs(at, kind)
-    return listed[listed.index(at["k"]) + 1]
 
 
 def with_latency(at: Params) -> int:
@@ -242,33 +195,6 @@ def planned_late(at: Params) -> int:
     return with_collectives(at, sharding) - measured(at).makespan
 
 
-def growth(at: Params, *, whole: int = 0, gradients: int = 0, parameters: int = 0) -> int:
-    """Ticks of T_iter with ZeRO-3 that so many more of each add, all beyond computation."""
-    slow = 3 * (at["v"] * at["m"] + at["p"])
-
-    def taken(whole: int, gradients: int, parameters: int) -> int:
-        sharding = Sharding(
-            zero=3, gather=whole, reduce=whole, regather=parameters, rereduce=gradients
-        )
-        return with_collectives(at, sharding)
-
-    return taken(slow + whole, slow + gradients, slow + parameters) - taken(slow, slow, slow)
-
-
-def forwards_before(at: Params) -> int:
-    """The fewest forwards of a rank before one of an enqueue but the first; all where it is alone.
-
-    Chunk c of enqueue j comes after all M chunks of the enqueues before and c of its own.
-    """
-    enqueue, chunks = queue(at).enqueue, at["v"]
-    found = [
-        chunks * sum(enqueue[:j]) + c * enqueue[j]
-        for j in range(1, len(enqueue))
-        for c in range(chunks)
-    ]
-    return min(found, default=chunks * at["m"])
-
-
 def sharded_peak(at: Params, zero: int) -> int:
     """Chunks' worth of gathered parameters (ZeRO-3) or unreduced gradients (ZeRO-2) on a rank."""
     ticks, parameter = at["C"], int(zero == 3)
@@ -277,13 +203,3 @@ def sharded_peak(at: Params, zero: int) -> int:
     )
     pipeline = family(at).sharded(mesh(at).pipeline.with_changes(activation=0), sharding)
     return max(on_pipeline(family(at), pipeline).peak_memory)
-
-
-@lru_cache
-def most_chunks(num_chunks: int, zero: int) -> int:
-    """``sharded_peak`` on two ranks with four operations each way.
-
-    A collective takes as long as an operation's backwards of a chunk, so that the next one waits.
-    """
-    at = {"p": 2, "m": 8, "v": num_chunks, "e": 2, "d": 2, "R": 4, "S": 4, "C": 4}
-    return sharded_peak(at, zero)

@@ -1,10 +1,9 @@
-"""Theorems about schedules, for all m and where they can be all p and durations.
+"""Theorems about schedules, for all p and m and where they can be all durations.
 
 Each is a list of obligations, whose negations Z3 refutes. ``theorem_library`` lists them,
 ``prover`` proves them. Importing this room does not load Z3; proving does. The closed forms here
 are written down a second time, apart from ``theory.families``, and the tests compare the two tick
-for tick; those of families that repeat at fixed shapes (``periodic_list``) are read off the
-families' schedules when they are asked for.
+for tick.
 """
 
 from __future__ import annotations

@@ -10,19 +10,17 @@ forward is followed by its own; p-1 more stages come after it (tail). So no sche
 rank ends before (n+p-1)P: GPipe, 1F1B (n = m), TeraPipe (n = ms), breadth-first and interleaved
 (n = mv) are all optimal when they reach it.
 
-Memory. Let a link take u ticks to the next rank and w back, L together, and let rank i hold at most
-K activations, microbatches numbered so that they run in index order
-(``verify.certificates.index_order`` shows that any schedule can be renumbered so). Then F(i,j)
-starts after B(i,j-K) ends. An activation lives at least R = (p-i)P + (p-1-i)L on rank i (round
-trip), so F(i,qK) starts at i(tF+u) + qR or later (windows, induction over q), and the last rank
-cannot begin the microbatches from qK on before (p-1)(tF+u) + qR. It still has m - qK of them to do.
-So the makespan is at least (m+p-1)P + (p-1)L + q(R-KP) for every q with qK < m. For K < min(p-i, m)
-this exceeds what it is without a cap, for L = 0 1F1B's: no schedule as fast as 1F1B holds fewer
-activations than 1F1B on any rank.
+Memory. Let rank c hold at most K activations, microbatches numbered so that they run in index order
+(``verify.certificates.index_order`` shows that any schedule can be renumbered so). Then F(c,j)
+starts after B(c,j-K) ends. Whatever ticks stages and links take, let head lead from the first rank
+to rank r, tail back from it, and trip from rank c to the last and back. An activation lives at
+least trip_c on rank c (round trip), so microbatches from qK on start there at head_c + q trip_c or
+later (windows, induction over q), and rank r >= c has all m - qK of them to do then.
 
-Stages and links of any durations: let head lead from the first rank to rank r, tail back from it,
-and trip from rank c to the last and back. Rank c holds K activations, so microbatches from qK on
-start there at head_c + q trip or later, and rank r >= c has all m - qK of them to do then.
+Of stages alike, with links that take u ticks to the next rank and w back, L together, that makes
+(m+p-1)P + (p-1)L + q((p-c-K)P + (p-1-c)L) ticks on the last rank. For K < min(p-c, m) this exceeds
+what it is without a cap, for L = 0 1F1B's: no schedule as fast as 1F1B holds fewer activations than
+1F1B on any rank.
 """
 
 from __future__ import annotations
@@ -52,20 +50,18 @@ def _step(
     return Obligation(name=name, premises=(*SHAPE, *premises), goal=goal, hints=hints)
 
 
-def chain_steps(down: Term = TF, up: Term = TB) -> tuple[Obligation, ...]:
-    """Forwards down the stages, backwards up: g stages and their links take g * down, g * up."""
-    takes = (down >= 0, up >= 0)
+def chain_steps() -> tuple[Obligation, ...]:
+    """Forwards down the stages, backwards up: g stages take g tF, and g tB."""
     return (
-        _step("head, base: stage 0 starts at 0 or later", (HERE >= 0,), 0 * G * down <= HERE),
+        _step("head, base: stage 0 starts at 0 or later", (HERE >= 0,), 0 * G * TF <= HERE),
         _step("head, step: a stage later is a forward later",
-              (G >= 0, G * down <= HERE, HERE + down <= NEXT), (G + 1) * down <= NEXT),
+              (G >= 0, G * TF <= HERE, HERE + TF <= NEXT), (G + 1) * TF <= NEXT),
         _step("head, end: on the last rank every stage is p-1 or later",
-              (*takes, G >= P - 1, G * down <= HERE), (P - 1) * down <= HERE, (G - P + 1, down)),
+              (G >= P - 1, G * TF <= HERE), (P - 1) * TF <= HERE, (G - P + 1, TF)),
         _step("tail, step: a stage earlier ends a backward earlier",
-              (G >= 0, HERE + G * up <= END, NEXT + up <= HERE), NEXT + (G + 1) * up <= END),
+              (G >= 0, HERE + G * TB <= END, NEXT + TB <= HERE), NEXT + (G + 1) * TB <= END),
         _step("tail, end: on the last rank p-1 stages or more follow",
-              (*takes, G >= P - 1, HERE + G * up <= END), HERE + (P - 1) * up <= END,
-              (G - P + 1, up)),
+              (G >= P - 1, HERE + G * TB <= END), HERE + (P - 1) * TB <= END, (G - P + 1, TB)),
     )  # fmt: skip
 
 
@@ -175,91 +171,14 @@ def stages_theorem(bound: Callable[[Term | int], Term] = stages_bound) -> Theore
                   (*at, HEAD_R + Q * TRIP + (M - Q * CAP) * (F_R + B_R) <= HERE,
                    HERE + TAIL_R <= END),
                   bound(Q) <= END),
-            _step("of stages alike on the last rank it is memory-bound", (),
+            _step("of stages alike on the last rank it is told by their pairs", (),
                   stages_bound(Q, (P - 1) * DOWN, (P - 1) * UP, _trip(I), PAIR)
                   .equals(memory_bound(Q))),
         ),
     )  # fmt: skip
 
 
-def memory_steps() -> tuple[Obligation, ...]:
-    """The round trip of an activation and the windows of K microbatches on rank i."""
-    at, window = (I >= 0, I <= P - 1, U >= 0, W >= 0), I * DOWN + Q * _trip(I)
-    first, released, last_start = time("any_F_i"), time("any_end_B_i"), time("any_F_last")
-    last_end = time("any_end_B_last")
-    round_trip = (
-        last_start >= first + (P - 1 - I) * DOWN,
-        last_end >= last_start + PAIR,
-        released >= last_end + (P - 1 - I) * UP,
-    )
-    return (
-        _step("down, step: g ranks later is g * (tF + u) later",
-              (G >= 0, NEXT >= HERE + G * DOWN, last_start >= NEXT + DOWN),
-              last_start >= HERE + (G + 1) * DOWN),
-        _step("up, step: g ranks earlier ends g * (tB + w) later",
-              (G >= 0, NEXT >= HERE + G * UP, released >= NEXT + UP),
-              released >= HERE + (G + 1) * UP),
-        _step("round trip: rank i to the last and back", (*at, *round_trip),
-              released >= first + _trip(I)),
-        _step("windows, base", (*at, HERE >= I * DOWN), I * DOWN + 0 * Q * _trip(I) <= HERE),
-        _step("windows, step: K microbatches later is a round trip later",
-              (*at, Q >= 0, window <= HERE, released >= HERE + _trip(I), released <= NEXT),
-              I * DOWN + (Q + 1) * _trip(I) <= NEXT),
-        _step("late head: microbatches from qK on reach the last rank late",
-              (*at, Q >= 0, window <= HERE, NEXT >= HERE, last_start >= NEXT + (P - 1 - I) * DOWN),
-              last_start >= (P - 1) * DOWN + Q * _trip(I)),
-    )  # fmt: skip
-
-
 def memory_bound(q: Term | int, i: Term = I, most: Term = CAP, links: Term = LINKS) -> Term:
-    """(m+p-1)P + (p-1)L + q((p-i-K)P + (p-1-i)L) ticks, for K = ``most`` on rank i."""
+    """Of stages alike: (m+p-1)P + (p-1)L + q((p-i-K)P + (p-1-i)L) ticks, K = ``most`` on rank i."""
     price = (P - i - most) * PAIR + (P - 1 - i) * links
     return (M + P - 1) * PAIR + (P - 1) * links + q * price
-
-
-def memory_theorem(bound: Callable[[Term | int], Term] = memory_bound) -> Theorem:
-    """Rank i holding at most K activations costs q((p-i-K)P + (p-1-i)L) ticks where qK < m."""
-    at = (I >= 0, I <= P - 1, U >= 0, W >= 0, CAP >= 1, Q >= 0, Q * CAP <= M - 1)
-    head = (P - 1) * DOWN + Q * _trip(I)
-    return Theorem(
-        id="memory-bound",
-        statement=(
-            "Any schedule of m full forwards and backwards per rank, one stage per rank, that "
-            "holds at most K activations on rank i takes at least "
-            "(m+p-1)P + (p-1)L + q((p-i-K)P + (p-1-i)L) ticks for every q with qK < m; so none "
-            "as fast as without a cap holds fewer than min(p-i, m) on rank i, and where links "
-            "take 0 ticks 1F1B's memory is least among the fastest schedules on every rank at once"
-        ),
-        assumptions=(
-            "p, m, K >= 1",
-            "tF, tB > 0, equal on all stages",
-            "a link takes u ticks to the next rank and w back, none below 0, L = u + w",
-            "full backwards, run on a rank one task at a time",
-            "microbatches are identical and numbered in the order they run "
-            "(verify.certificates.index_order)",
-        ),
-        symbols="p ranks, m microbatches, i rank, K activations, q windows, tF tB u w ticks (real)",
-        argument=(
-            "Round trip, windows, late head, busy time of the last rank, tail; by induction. In "
-            "any order and for any durations of stages and links: Coq, stages_bound of "
-            "proofs/StagesBound.v"
-        ),
-        obligations=(
-            *chain_steps(DOWN, UP),
-            *busy_steps(),
-            *memory_steps(),
-            _step(
-                "late head, busy time and tail add up",
-                (*at, head + (M - Q * CAP) * PAIR <= HERE, HERE + (P - 1) * UP <= END),
-                bound(Q) <= END,
-            ),
-            _step(
-                "fewer than p-i is slower than without a cap",
-                (*at, CAP <= P - I - 1, bound(1) <= END),
-                memory_bound(0) < END,
-                (P - I - CAP, TF),
-                (P - I - CAP, TB),
-                (P - 1 - I, LINKS),
-            ),
-        ),
-    )

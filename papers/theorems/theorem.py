@@ -68,8 +68,7 @@ class Theorem:
     """A statement, what it assumes, what its letters mean, and the obligations that prove it.
 
     ``argument`` says, for a reader, why the obligations give the statement: which induction they
-    are the steps of. Every letter in a statement is a symbol; a theorem that holds at some numbers
-    alone (the shapes of ``periodic_list``) lists them in its statement.
+    are the steps of. Every letter in a statement is a symbol.
     """
 
     id: str

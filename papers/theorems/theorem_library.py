@@ -23,7 +23,7 @@ from bubbleproof.papers.field import (
 )
 from bubbleproof.papers.mepipe import svpp_frontier, svpp_theorem
 from bubbleproof.papers.pipemesh import pipemesh_starts, pipemesh_theorem
-from bubbleproof.papers.theorems import parametric_bounds, periodic_list
+from bubbleproof.papers.theorems import parametric_bounds
 from bubbleproof.papers.theorems.theorem import Theorem
 from bubbleproof.papers.tpipe import tpipe_theorem, trecomp_theorem
 
@@ -53,13 +53,11 @@ class _Library(Mapping[str, Theorem]):
 @cache
 def theorems() -> Mapping[str, Theorem]:
     """Every theorem by its id, bounds first, since others refer to them."""
-    repeating = {about.id: about.theorem for about in periodic_list.listed()}
-    return _Library({**_FOR_ALL_SHAPES, **repeating})
+    return _Library(_MAKERS)
 
 
-_FOR_ALL_SHAPES: dict[str, Callable[[], Theorem]] = {
+_MAKERS: dict[str, Callable[[], Theorem]] = {
     "makespan-bound": parametric_bounds.makespan_theorem,
-    "memory-bound": parametric_bounds.memory_theorem,
     "stages-bound": parametric_bounds.stages_theorem,
     "gpipe": gpipe_theorem.theorem,
     "terapipe": gpipe_theorem.terapipe,

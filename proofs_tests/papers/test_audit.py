@@ -19,7 +19,6 @@ from bubbleproof.papers.claims import (
     Relation,
     decide,
 )
-from bubbleproof.papers.claims.claim import MissingInput
 from bubbleproof.papers.claims.domain import domain
 from proofs_tests.sized import sized
 
@@ -64,11 +63,6 @@ CLAIMS = {
         claim("fails-twice", ((6, 13, 2), (5, 14, 2), (7, 20, 1))),
         # In one cell: 7+20+1 is less than 7+20+3.
         claim("fails-in-a-cell", ((7, 20, 3), (7, 20, 1))),
-        replace(
-            claim("missing", ()),
-            readings=(),
-            missing=MissingInput(input="times", where="a cluster"),
-        ),
         # Two readings in one shard: one fails at once, the other late.
         read("twice", reading("early", ((1, 1, 1),)), reading("late", ((8, 30, 3),))),
     )

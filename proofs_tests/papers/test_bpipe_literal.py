@@ -6,10 +6,8 @@ import pytest
 
 from bubbleproof.papers.bpipe.bpipe_literal import (
     TransferDecision,
-    dense,
     literal,
     paired,
-    replay,
 )
 from bubbleproof.papers.bpipe.bpipe_search import least_evictions
 from bubbleproof.theory.families.evicting.bpipe_plan import (
@@ -48,26 +46,13 @@ def as_decisions(slots: Slots, most: int) -> tuple[TransferDecision, ...]:
     )
 
 
-def test_the_printed_algorithm_is_ours_but_for_four_ranks() -> None:
+def test_with_eager_forwards_the_printed_algorithm_is_ours_but_for_four_ranks() -> None:
     for p, m in sizes(sized(9, full=16)):
         slots, most = computation_slots(BPIPE.base, p, m), BPIPE.objective(p, m)
         for s in range(p // 2):
             printed = literal(slots[s], p, s, m)
             is_same = printed == as_decisions(slots[s], most)
             assert is_same == (p != 4 or m <= 4 or s == 1), (p, m, s)
-
-
-def test_the_printed_algorithm_evicts_a_bubble_first_at_four_ranks_and_five_microbatches() -> None:
-    faults = {}
-    for p, m in sizes(8):
-        for s in range(p // 2):
-            slots = computation_slots(BPIPE.base, p, m)[s]
-            if (fault := replay(slots, literal(slots, p, s, m)).fault) is not None:
-                faults[p, m, s] = fault
-    # C_9 = B1 needs a load in slot 8; its victim stands in slot 6, where rank 0 waits for B0 (7).
-    assert min(faults, key=lambda case: (sum(case), case)) == (4, 5, 0)
-    assert faults[4, 8, 0] == "EVICT in slot 7 names the microbatch of a bubble"
-    assert set(faults) == {(4, m, 0) for m in range(5, 13)}
 
 
 @pytest.mark.sweep
@@ -79,9 +64,6 @@ def test_drawn_in_pairs_the_printed_algorithm_is_right() -> None:
             plan = BPIPE.transfers(p, m)
             for s in range((p - 4) // 2 + 1):
                 found = literal(slots[s], p, s, m)
-                played = replay(slots[s], found)
-                assert played.fault is None
-                assert played.peak <= BPIPE.objective(p, m)
                 # The plan that ships moves the same microbatches in the same order.
                 moved = [(move.kind, move.microbatch) for move in plan.get(s, ())]
                 assert moved == [(move.kind, move.microbatch) for move in found]
@@ -91,29 +73,7 @@ def test_pairs_have_the_order_of_1f1b() -> None:
     for p, m in sizes(6):
         plain = computation_slots(BPIPE.base, p, m)
         for s, row in enumerate(paired(plain)):
-            assert dense(row) == dense(plain[s])
+            assert [each for each in row if each] == [each for each in plain[s] if each]
             forwards = [i for i, action in enumerate(row) if action and action.kind is Kind.F]
             ahead = min(p - s - 1, m)
             assert forwards == [*range(s, s + ahead), *(s + 2 * j for j in range(ahead, m))]
-
-
-def test_read_without_bubbles_the_printed_algorithm_holds_one_too_many() -> None:
-    over = []
-    for p, m in sizes(8):
-        for s in range(p // 2):
-            slots = dense(computation_slots(BPIPE.base, p, m)[s])
-            played = replay(slots, literal(slots, p, s, m))
-            assert played.fault is None
-            if played.peak > BPIPE.objective(p, m):
-                assert played.peak == BPIPE.objective(p, m) + 1
-                over.append((p, m, s))
-    assert min(over, key=lambda case: (sum(case), case)) == (4, 4, 0)
-
-
-def test_a_replay_sees_what_is_missing() -> None:
-    slots = computation_slots(BPIPE.base, 4, 4)[0]
-    decisions = as_decisions(slots, 3)
-    assert replay(slots, decisions).fault is None
-    assert replay(slots, decisions[:1]).fault == "0B1 runs, but its activation is not on the rank"
-    again = TransferDecision(slot=3, kind=Kind.EVICT, microbatch=1)
-    assert replay(slots, (*decisions, again)).fault == "EVICT 1 in slot 3 is not there"

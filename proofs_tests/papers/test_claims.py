@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
 from fractions import Fraction
 
@@ -10,20 +9,14 @@ import pytest
 
 from bubbleproof.papers.claims import (
     ClaimVerdict,
-    EvidenceKind,
     PaperClaim,
     Reading,
     Relation,
     decide,
 )
-from bubbleproof.papers.claims.claim import MissingInput
-from bubbleproof.papers.claims.domain import Domain, Params, domain
+from bubbleproof.papers.claims.domain import Domain, domain
 from bubbleproof.papers.claims.reading import NumberOf
-from bubbleproof.papers.claims.standing import fresh_standing as standing_of
 from bubbleproof.papers.registry import claims
-from bubbleproof.theory.families import member
-from bubbleproof.theory.model.measures import measure
-from bubbleproof.theory.pipelines.pipeline import Pipeline
 from proofs_tests.sized import sampled
 
 SUM = Reading(
@@ -122,16 +115,8 @@ def test_a_limit_is_told() -> None:
     assert decide(SUMS, limit=1).is_complete  # refuted is refuted
 
 
-def test_a_missing_input_is_no_verdict() -> None:
-    missing = MissingInput(input="the times", where="a cluster")
-    assert decide(replace(SUMS, readings=(), missing=missing)).verdict is (
-        ClaimVerdict.NOT_REPRODUCIBLE
-    )
-    # A reading that fails decides nothing where another cannot be measured; one that holds does.
-    assert decide(replace(SUMS, missing=missing)).verdict is ClaimVerdict.NOT_REPRODUCIBLE
-    true = replace(changed(predicted=SUM.measured), missing=missing)
-    assert decide(true).verdict is ClaimVerdict.HOLDS
-    with pytest.raises(ValueError, match="readings or the missing input must be given"):
+def test_a_claim_has_a_reading_and_a_reading_a_case() -> None:
+    with pytest.raises(ValueError, match=r"test\.sum: a claim has a reading, got none"):
         replace(SUMS, readings=())
     with pytest.raises(ValueError, match=r"test.sum: the domain \(none\) has no case"):
         decide(changed(cases=domain("none", a=())))
@@ -157,53 +142,6 @@ def test_claims_are_listed_by_paper_and_say_where_they_stand() -> None:
         assert claim.corrected is None or claim.corrected in found
     with pytest.raises(ValueError, match="no claims of 'nobody'; the papers are"):
         claims("nobody")
-
-
-def of_1f1b(at: Params) -> Fraction:
-    made = member("1f1b", p=2, m=at["a"] + at["b"])
-    return Fraction(measure(made.problem, made.schedule).makespan)
-
-
-def tasks_of_1f1b(at: Params) -> Fraction:
-    return Fraction(Pipeline(num_ranks=2, num_microbatches=at["a"]).problem().num_tasks)
-
-
-@pytest.mark.parametrize(
-    ("measured", "standing"),
-    [
-        (of_1f1b, EvidenceKind.MEASURED),
-        (tasks_of_1f1b, EvidenceKind.COUNTED),
-        (lambda at: Fraction(at["a"] + at["b"]), EvidenceKind.ARITHMETIC),
-    ],
-)
-def test_the_standing_is_found_by_watching_the_measurement(
-    measured: Callable[[Params], Fraction], standing: EvidenceKind
-) -> None:
-    (finding,) = decide(changed(measured=measured)).findings
-    assert finding.standing is standing
-
-
-def test_a_schedule_that_an_earlier_claim_left_behind_is_still_seen() -> None:
-    field = claims("field")
-    first, second = (field[f"field.1f1b.{name}"].reading() for name in ("makespan", "idle-ratio"))
-    for reading in (first, second, first):
-        params = reading.domain.points[0]
-        reading.measured(params)  # now in the memory of field_schedules
-        assert standing_of(reading.measured, params) is EvidenceKind.MEASURED
-    (of_tensors,) = decide(claims("bpipe")["bpipe.eq4"]).findings  # Eq. 4 is a sum over tensors
-    assert of_tensors.standing is EvidenceKind.ARITHMETIC
-
-
-@pytest.mark.parametrize("paper", ["bpipe", "mepipe", "pipemesh", "tpipe", "field"])
-def test_what_a_claim_rests_on_is_the_same_whatever_was_measured_before(paper: str) -> None:
-    """A paper's own modules remember what they measured; the next claim may ask for the same."""
-    readings = [claim.readings[0] for claim in claims(paper).values() if claim.readings]
-    cases = [(each.measured, each.domain.points[0]) for each in sampled(readings, every=5)]
-    found = [standing_of(measured, params) for measured, params in cases]
-    for measured, params in cases:
-        measured(params)
-    assert [standing_of(measured, params) for measured, params in cases] == found
-    assert EvidenceKind.MEASURED in found
 
 
 @pytest.mark.parametrize(

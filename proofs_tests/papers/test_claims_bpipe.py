@@ -3,21 +3,23 @@
 from __future__ import annotations
 
 from fractions import Fraction
-from functools import cache
+from functools import cache, partial
 
 import pytest
 
 from bubbleproof.papers.bpipe import bpipe_claims, bpipe_schedules
-from bubbleproof.papers.bpipe.bpipe_claims import EAGER
-from bubbleproof.papers.bpipe.bpipe_literal import literal
-from bubbleproof.papers.bpipe.bpipe_schedules import eager, pairs, printed
+from bubbleproof.papers.bpipe.bpipe_literal import literal, paired
+from bubbleproof.papers.bpipe.bpipe_schedules import BPIPE as BALANCED
+from bubbleproof.papers.bpipe.bpipe_schedules import pairs, printed
 from bubbleproof.papers.bpipe.bpipe_search import held_during, least_capacity, least_evictions
 from bubbleproof.papers.claims import ClaimDecision, ClaimVerdict, decide
 from bubbleproof.theory.families import member
+from bubbleproof.theory.families.evicting.bpipe_plan import computation_slots
 from bubbleproof.theory.model.actions import Action, Kind
 from bubbleproof.theory.model.measures import measure
 from proofs_tests.sized import sized
 
+BASE = BALANCED.base
 BPIPE = {claim.id: claim for claim in bpipe_claims.CLAIMS}
 
 
@@ -55,8 +57,6 @@ def test_what_holds_and_what_is_refuted() -> None:
     # Each by hand below; of the placement see test_claims_bpipe_counts.
     assert rejected == {
         ("bpipe.sec3.3.evictions", "in all"): "p=4 m=7 s=0: claimed 2, measured 3",
-        ("bpipe.alg1.printed", EAGER): "p=4 m=5 s=0: claimed 3, measured 4",
-        ("bpipe.alg1.printed", "C without bubbles"): "p=4 m=4 s=0: claimed 3, measured 4",
         ("bpipe.appB.fits-forward", "at any durations"): (
             "p=4 m=8 tF=2 tB=1: claimed 33, measured 34"
         ),
@@ -70,10 +70,6 @@ def test_what_holds_and_what_is_refuted() -> None:
             assert finding.checked == wanted > 0 or not finding.holds
 
 
-def test_every_equation_of_a_schedule_or_of_bytes_is_there() -> None:
-    assert {f"bpipe.eq{number}" for number in range(1, 7)} <= set(BPIPE)
-
-
 def test_four_stages_evict_three_of_seven_microbatches() -> None:
     # mu_opt = 3, so (4-0) - 3 + 1 = 2 are claimed. Stage 0 evicts 1 in the warm-up, 3 when it loads
     # 1, and 5 when it loads 3; with 6 microbatches F5 is the last forward and 5 need not go.
@@ -81,32 +77,11 @@ def test_four_stages_evict_three_of_seven_microbatches() -> None:
     assert found == "p=4 m=7 s=0: claimed 2, measured 3"
 
 
-def test_the_printed_algorithm_fails_on_four_stages_where_c_is_not_drawn_in_pairs() -> None:
-    # C of stage 0, p=4 m=5: F0 F1 F2 F3 . . . B0 F4 B1 ...: B1 (slot 9) loads beside F4, and line
-    # 22 evicts C_6, a bubble. So 0 2 3 stay, B0 frees 0, and 2 3 4 1 lie there beside F4: 4 > 3.
-    found = counterexample("bpipe.alg1.printed", EAGER)
-    assert found == "p=4 m=5 s=0: claimed 3, measured 4"
-    # F0 F1 F2 F3 B0 B1 B2 B3 without bubbles: 1 is loaded beside B0, where 0 2 3 lie: 4 > 3.
-    dense = counterexample("bpipe.alg1.printed", "C without bubbles")
-    assert dense == "p=4 m=4 s=0: claimed 3, measured 4"
-
-
 def test_a_transfer_as_long_as_a_forward_costs_time_where_backwards_are_shorter() -> None:
     # tF = 2, tB = 1, t = 2: between B2 and B3 an evict and a load take 4 ticks, B and F take 3.
     # At m = 8, (8+3)*3 = 33 ticks become 34; up to m = 7 the bubbles before B0 absorb the delay.
     found = counterexample("bpipe.appB.fits-forward", "at any durations")
     assert found == "p=4 m=8 tF=2 tB=1: claimed 33, measured 34"
-
-
-def test_bytes_by_hand() -> None:
-    # GPT-3 96B: 34 * 80 * 2048 * 2 * 9984 / (8 * 4) = 3 476 029 440 bytes with the attention made
-    # again, (34 + 5 * 104 * 2048 / 9984) / 34 times that with nothing, 2/34 * 4 times with all.
-    point = BPIPE["bpipe.eq5"].reading().domain.points[1]
-    got = {number: value(f"bpipe.eq{number}", dict(point)) for number in (4, 5, 6)}
-    assert point["h"] == 9984
-    assert got[5] == 3_476_029_440
-    assert got[4] == got[5] * (34 + Fraction(5 * 104 * 2048, 9984)) / 34
-    assert got[6] == got[5] * 8 / 34
 
 
 @pytest.mark.parametrize(("p", "m"), [(1, 2), (4, 8), (5, 11), (6, 18), (8, 16)])
@@ -117,8 +92,7 @@ def test_measurements_are_those_of_the_families(p: int, m: int) -> None:
     table = balanced.schedule.program.actions
     for s in range(p):
         at = {"p": p, "m": m, "s": s}
-        assert value("bpipe.eq2", at) == mu[s]
-        assert value("bpipe.sec3.3.pair", at) == mu[s] + mu[p - 1 - s]
+        assert value("bpipe.mu", at) == mu[s]
         assert value("bpipe.sec3.3.acceptor", at) == peaks[p - 1 - s]
         moved = [a for a in table if a.kind is Kind.EVICT and a.stage == s]
         assert value("bpipe.sec3.3.evictions", at, "in all") == len(moved)
@@ -141,8 +115,9 @@ def value(name: str, at: dict[str, int], reading: str | None = None) -> Fraction
 
 def test_figure_4s_decisions_by_either_drawing() -> None:
     # F3 stands in slot 3, or in slot 6 before B0: line 22 looks there for B1 in slot 9.
-    for drawn, third in ((eager, 3), (pairs, 6)):
-        slots = drawn(4, 8)[0]
+    eager = computation_slots(BASE, 4, 8)
+    for drawn, third in ((eager, 3), (paired(eager), 6)):
+        slots = drawn[0]
         assert len(slots) == 22
         assert [str(slots[i]) for i in (0, 9, 18)] == ["0F0", "0B1", "None"]
         assert slots.index(Action.parse("0F3")) == third
@@ -166,7 +141,7 @@ def test_algorithm_1_in_pairs_moves_what_the_text_says() -> None:
 
 
 def test_what_names_a_bubble_is_no_schedule(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(bpipe_schedules, "pairs", eager)
+    monkeypatch.setattr(bpipe_schedules, "pairs", partial(computation_slots, BASE))
     bpipe_schedules.printed.cache_clear()
     with pytest.raises(ValueError, match="at p=4 m=8 Algorithm 1 names the microbatch of a bubble"):
         printed(4, 8)

@@ -9,7 +9,7 @@ import pytest
 from bubbleproof.papers.bpipe.bpipe_claims import count, share_crossing
 from bubbleproof.papers.bpipe.bpipe_schedules import evictions
 from bubbleproof.papers.bpipe.bpipe_search import least_evictions
-from bubbleproof.papers.bpipe.node_places import in_order, pair_adjacent, standard
+from bubbleproof.papers.bpipe.node_places import in_order, pair_adjacent
 from bubbleproof.papers.bpipe.pair_placement import pair_placement
 from bubbleproof.theory.families.evicting.bpipe_plan import computation_slots
 from bubbleproof.theory.families.one_f_one_b import OneForwardOneBackward
@@ -40,5 +40,5 @@ def test_an_odd_number_of_stages_moves_the_second_replica_off_the_pairs() -> Non
     planned = share_crossing(lambda mesh: pair_placement(mesh, 10).node)
     assert planned(at) == 0
     # Figure 5: s and 15 - s stand on two nodes of 8 in the order of their numbers.
-    in_numbers = share_crossing(lambda mesh: in_order(mesh, standard(mesh.stages)))
+    in_numbers = share_crossing(lambda mesh: in_order(mesh, range(mesh.stages)))
     assert in_numbers({"p": 16, "t": 1, "d": 1, "g": 8}) == 1

@@ -1,19 +1,18 @@
-"""What the claims of Figure 14 and of AdaPipe measure, counted another way."""
+"""What the claims of Figure 14 measure, counted another way."""
 
 from __future__ import annotations
 
 from fractions import Fraction
 
-from bubbleproof.papers.tpipe.tpipe_formulas import chunk_life, kept_limit
 from bubbleproof.papers.tpipe.tpipe_schedules import (
     RECOMPUTED_1F1B,
     TPIPE,
     TRECOMP,
     TRECOMP_INTERLEAVED,
-    adapipe_over_trecomp,
     kept,
     share,
 )
+from proofs_tests.papers.test_chunk_formulas import chunk_life, kept_limit
 
 
 def test_what_is_kept_of_1f1b_is_its_share_of_p_stages() -> None:
@@ -39,10 +38,3 @@ def test_shares_of_figure_14_come_from_above() -> None:
         shares = [share(TPIPE, {"p": p, "m": 3 * p, "v": v}) for p in (4, 8, 16)]
         assert all(each >= kept_limit(v) for each in shares)
         assert shares[-1] - kept_limit(v) < Fraction(1, 16)
-
-
-def test_adapipe_beside_trecomp_on_eight_ranks() -> None:
-    # T-Recomp holds 5 halves of a rank, 15 or 30 parts. The fullest rank of 6 parts keeps 1 of each
-    # of 8 microbatches (2 would be 16); that of 12 keeps 3 (24 of 30). The finer loses less.
-    coarse, fine = (adapipe_over_trecomp({"p": 8, "m": 32, "v": v}) for v in (6, 12))
-    assert 1 < fine < coarse < Fraction(107, 100)

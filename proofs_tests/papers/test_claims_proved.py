@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from bubbleproof.papers.claims import ClaimVerdict, decide
-from bubbleproof.papers.claims.decision import decide_reading
-from bubbleproof.papers.registry import READ_THEOREMS, THEOREMS, claims
+from bubbleproof.papers.registry import THEOREMS, claims
 from bubbleproof.papers.theorems.theorem_library import theorems
 from proofs_tests.sized import sized
 
@@ -14,14 +13,10 @@ LIMIT = sized(12, full=40)  # cases looked at of each claim
 def test_both_ends_exist() -> None:
     known = claims()
     assert THEOREMS.keys() <= known.keys()
-    for (name, reading), theorem in READ_THEOREMS.items():
-        assert known[name].reading(reading).theorem == theorem
-    assert {*THEOREMS.values(), *READ_THEOREMS.values()} <= theorems().keys()
+    assert {*THEOREMS.values()} <= theorems().keys()
 
 
 def test_linked_claims_hold_where_they_are_measured() -> None:
     known = claims()
     for name in THEOREMS:
         assert decide(known[name], limit=LIMIT).verdict is ClaimVerdict.HOLDS
-    for name, reading in READ_THEOREMS:
-        assert decide_reading(known[name].reading(reading), limit=LIMIT).holds

@@ -11,7 +11,6 @@ from bubbleproof.papers.bpipe.node_places import (
     DeviceMesh,
     in_order,
     pair_adjacent,
-    standard,
 )
 from bubbleproof.papers.bpipe.pair_placement import (
     least_crossing,
@@ -65,7 +64,7 @@ def test_figure_5_puts_pairs_together_that_the_standard_order_parts() -> None:
     assert found.statement == "all 7 pairs share a node"
     # Two boundaries between consecutive stages: 3 to 4 and 11 to 12.
     assert found.consecutive == 2
-    plain = in_order(mesh, standard(16))
+    plain = in_order(mesh, range(16))
     assert all(plain[0, s] != plain[0, 15 - s] for s in range(8))
 
 

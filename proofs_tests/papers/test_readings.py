@@ -14,7 +14,7 @@ from bubbleproof.papers.claims import (
     Reading,
     decide,
 )
-from bubbleproof.papers.claims.claim import contradicting, missing, read_as, reading, stated
+from bubbleproof.papers.claims.claim import contradicting, read_as, reading, stated
 from bubbleproof.papers.claims.domain import case, domain
 from bubbleproof.papers.claims.reading import ABOUT, EQUAL_TICKS, TWICE, UP_TO, Relation
 from bubbleproof.papers.registry import claims
@@ -24,13 +24,12 @@ CASES = domain("p = 1 2 3", p=(1, 2, 3))
 TICKED = domain("p = 1 2 at equal ticks", p=(1, 2), tF_tB=((1, 1),))
 
 
-def says(name: str, predicted: str, *, is_contrast: bool = False) -> Reading:
+def says(name: str, predicted: str) -> Reading:
     """A reading of which p is measured."""
-    return reading(name, "section 1", "p", "==", predicted, CASES, is_contrast=is_contrast)
+    return reading(name, "section 1", "p", "==", predicted, CASES)
 
 
 TRUE, LATE, EARLY = says("true", "p"), says("late", "min(p, 2)"), says("early", "4 - p")
-CONTRAST = says("contrast", "p", is_contrast=True)
 
 
 def read(*readings: Reading) -> PaperClaim:
@@ -60,21 +59,12 @@ def test_a_paper_is_refuted_only_where_every_reading_fails() -> None:
     assert str(decide(read(LATE, EARLY)).counterexample) == "p=3: claimed 2, measured 3"
 
 
-def test_a_contrast_decides_nothing() -> None:
-    assert decide(read(EARLY, CONTRAST)).verdict is ClaimVerdict.REFUTED
-    fails = replace(EARLY, is_admissible=False)
-    assert decide(read(TRUE, fails)).verdict is ClaimVerdict.HOLDS
-    with pytest.raises(ValueError, match=r"bpipe\.x: no reading is one that the paper can mean"):
-        read(CONTRAST)
-
-
 def test_what_is_proved_goes_before_what_holds() -> None:
     again = replace(TRUE, name="again")
     decision = proved(decide(read(EARLY, TRUE, again)), "again")
     assert decision.verdict is ClaimVerdict.PROVED
     assert decision.deciding is not None
     assert decision.deciding.reading is again
-    assert proved(decide(read(TRUE, CONTRAST)), "contrast").verdict is ClaimVerdict.HOLDS
 
 
 def test_two_places_that_exclude_each_other_are_told_as_that() -> None:
@@ -95,13 +85,6 @@ def test_two_places_that_exclude_each_other_are_told_as_that() -> None:
     assert str(decision.counterexample) == "fast=10 slow=15: claimed 8/5, measured 3/2"
     assert (decision.claim.source, decision.claim.against) == ("BPipe section 1", "BPipe Table 2")
     assert decide(both("1.5", "slow/fast")).verdict is ClaimVerdict.HOLDS
-
-
-def test_what_is_missing_names_what_was_estimated() -> None:
-    lost = missing("bpipe.y", "section 4", "11 %.", "the times", estimated="8.1 %, by bpipe.z")
-    assert decide(lost).verdict is ClaimVerdict.NOT_REPRODUCIBLE
-    assert lost.missing is not None
-    assert lost.missing.estimated == "8.1 %, by bpipe.z"
 
 
 def test_a_premise_cannot_be_dropped() -> None:

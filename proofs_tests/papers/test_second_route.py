@@ -152,8 +152,6 @@ def test_which_readings_claim_an_optimum_follows_from_what_they_declare() -> Non
     assert not claims_optimum(claimed(peak("gpipe"), 1).reading())  # which holds all of them
     assert claims_optimum(claimed(least(makespan("v-half")), 1, SPLIT).reading())
     assert not claims_optimum(claimed(makespan("v-half"), 1, SPLIT).reading())
-    contrast = replace(claimed(makespan("1f1b"), 1).reading(), is_admissible=False)
-    assert not claims_optimum(contrast)
 
 
 def test_every_family_that_says_so_has_a_claim_that_is_looked_at() -> None:

@@ -7,9 +7,7 @@ from fractions import Fraction
 import pytest
 
 from bubbleproof.papers.tpipe.tpipe_formulas import (
-    backward_interval,
     deep_peak,
-    forward_interval,
     joint_peak,
     shallow_peak,
     tpipe_idle_ratio,
@@ -17,7 +15,7 @@ from bubbleproof.papers.tpipe.tpipe_formulas import (
 )
 from bubbleproof.theory.families.tpipe import TPipe
 from proofs_tests.theory.members import measured
-from proofs_tests.theory.test_tpipe import SMALL, _last_start, alive
+from proofs_tests.theory.test_tpipe import SMALL, alive
 
 
 def test_the_makespan_is_that_of_appendix_a() -> None:
@@ -35,15 +33,6 @@ def test_the_makespan_is_that_of_appendix_a_on_large_shapes() -> None:
     for p in (17, 24, 31):
         for m in (1, 7, p, 3 * p):
             assert measured(TPipe(), p=p, m=m, tF=2, tB=4).makespan == 2 * tpipe_makespan(p, m)
-
-
-def test_the_rounds_of_appendix_a_before_the_left_shift_end_later() -> None:
-    # Rank 0's last backward of chunk 1 begins 6(m-1) after its first and takes 2 units.
-    late = {p: _last_start(p, 1) + 2 - tpipe_makespan(p, 1) for p in range(1, 20)}
-    assert set(late.values()) == {3, 6, 9}
-    assert all(
-        late[p] == forward_interval(p) + backward_interval(p) for p in range(1, 20)
-    )  # exactly the two gaps that the rounds leave
 
 
 def test_the_peaks_of_each_chunk_are_those_of_appendix_a() -> None:

@@ -10,11 +10,10 @@ sizes. ``test_theorem_index.py`` makes the rows again.
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from pathlib import Path
 
 from benchmarks.markdown import cell, markdown_table
-from bubbleproof.papers.theorems.periodic_list import listed
 from bubbleproof.papers.theorems.theorem import Theorem
 from bubbleproof.papers.theorems.theorem_library import theorems
 from proofs_tests.papers.theorems import (
@@ -32,7 +31,6 @@ PAGE = Path(__file__).resolve().parents[2] / "docs" / "measured" / "proofs.md"
 BEGIN, END = "<!-- theorem index -->\n", "<!-- end of the index -->\n"
 COQ = {  # the same statement in proofs/, or a part of it
     "makespan-bound": ("pipeline_lower_bound",),
-    "memory-bound": ("stages_bound", "lower_at"),
     "stages-bound": ("stages_bound",),
     "frontier": ("frontier",),
     "gpipe": ("valid_gpipe", "optimal_gpipe", "peak_gpipe"),
@@ -42,7 +40,6 @@ COQ = {  # the same statement in proofs/, or a part of it
 }
 PARTS = {  # what Coq does not have of it
     "makespan-bound": "n = m, one stage a rank",
-    "memory-bound": "whole, in whatever order",
     "stages-bound": "whole, in whatever order",
     "frontier": "in whatever order, for any K, u = w; what rank i needs where they are 0",
     "gpipe": "whole",
@@ -50,7 +47,7 @@ PARTS = {  # what Coq does not have of it
     "zb-h1": "without the peaks",
     "bpipe": "that no plan does better, of a pair and of all schedules as fast, m >= 2p",
 }
-ANY_ORDER = {"memory-bound", "stages-bound", "frontier"}  # Coq assumes no order of the microbatches
+ANY_ORDER = {"stages-bound", "frontier"}  # Coq assumes no order of the microbatches
 Row = tuple[str, str, str, str]
 
 
@@ -97,28 +94,16 @@ def row(theorem: Theorem) -> Row:
     if theorem.id in COQ:
         names = ", ".join(f"`{name}`" for name in COQ[theorem.id])
         by += f"; Coq, {PARTS[theorem.id]}: {names}"
-    sizes, only = _of_shapes(theorem) or (_counts(theorem), _of_all(theorem))
-    return f"`{theorem.id}`", cell(sizes), cell(by), cell(only)
-
-
-def _of_shapes(theorem: Theorem) -> tuple[str, str] | None:
-    """The sizes of a theorem of listed shapes, and what it assumes; None for another theorem."""
-    found = [about.shapes for about in listed() if about.id == theorem.id]
-    if not found:
-        return None
-    ranks = {dict(shape.params)["p"] for shape in found[0]}
-    sizes = f"p = {min(ranks)} to {max(ranks)} in {len(found[0])} shapes, every m that they tell"
-    ordered = any("proved from its keys" in assumed for assumed in theorem.assumptions)
-    return sizes, "waits" if ordered else "order, waits"
+    return f"`{theorem.id}`", cell(_counts(theorem)), cell(by), cell(_of_all(theorem))
 
 
 def _counts(theorem: Theorem) -> str:
-    """The hypotheses about counts, of a theorem for all sizes."""
+    """The hypotheses about counts."""
     return f"all {', '.join(assumed for assumed in theorem.assumptions if '>=' in assumed)}"
 
 
 def _of_all(theorem: Theorem) -> str:
-    """What is not proved of a theorem for all sizes."""
+    """What is not proved of a theorem."""
     missing = []
     ordered = any("index_order" in assumed for assumed in theorem.assumptions)
     if ordered and theorem.id not in ANY_ORDER:
@@ -129,21 +114,13 @@ def _of_all(theorem: Theorem) -> str:
     return "; ".join(missing) or "nothing: it is about every schedule"
 
 
-def index(names: Sequence[str] | None = None) -> str:
-    """The section between the marks; of these theorems, or of all."""
-    known = theorems()
-    of_shapes = {about.id for about in listed()}
-    rows = [row(known[name]) for name in names or known]
-    return "\n".join(
-        (
-            f"{len(known) - len(of_shapes)} of {len(known)} theorems hold for all sizes, the other",
-            f"{len(of_shapes)} for the shapes that they list. Made by",
-            "`python -m proofs_tests.papers.theorem_index`.\n",
-            markdown_table(("theorem", "sizes", "proved by", "not proved, only compared"), rows),
-            "*Order*: that the family orders the tasks of a rank at every m as at the two that the",
-            "form was read off. *Waits*: that a task waits, by place, for the same at every m.",
-            "Both are compared at more m by `test_periodic.py`.",
-        )
+def index() -> str:
+    """The section between the marks."""
+    rows = [row(theorem) for theorem in theorems().values()]
+    table = markdown_table(("theorem", "sizes", "proved by", "not proved, only compared"), rows)
+    return (
+        f"{len(rows)} theorems, each for all sizes that its hypotheses name. Made by\n"
+        f"`python -m proofs_tests.papers.theorem_index`.\n\n{table}"
     )
 
 

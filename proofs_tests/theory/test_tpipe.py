@@ -15,7 +15,6 @@ from bubbleproof.theory.pipelines.timing import Deadlock, left_shift
 from bubbleproof.verify import check
 from proofs_tests.sized import sampled, sized
 from proofs_tests.theory.members import assert_every_rule_holds, measured
-from proofs_tests.theory.two_chunk_starts import tpipe_starts
 
 FAMILIES = [TPipe(), TRecomp(), TRecompInterleaved(), TOffload()]
 SMALL = [(p, m) for p in range(1, 9) for m in range(1, 2 * p + 2)]
@@ -45,10 +44,6 @@ def test_every_rule_holds_on_large_shapes(family: TPipe) -> None:
         for m in (1, p, 4 * p + 1):
             member = family(p=p, m=m)
             assert check(member.problem, member.schedule).ok, f"{family.name} p={p} m={m}"
-
-
-def _last_start(p: int, m: int) -> int:
-    return tpipe_starts(p, 0)[Kind.B, 0] + 6 * (m - 1)
 
 
 def test_at_other_durations_the_order_may_be_slower_than_1f1b() -> None:

@@ -35,19 +35,19 @@ def interrupted_prove() -> None:
 
 
 def interrupted_claims() -> None:
-    """After the smallest cases: equation 5 has 3 of them and is decided, Appendix A has 120."""
+    """After the smallest cases: a figure has one and is decided, Appendix A has 120."""
     from bubbleproof.papers.audit import audit
     from bubbleproof.papers.commands import claims as command
     from bubbleproof.papers.registry import claims
 
-    chosen = {name: claims("bpipe")[name] for name in ("bpipe.eq5", "bpipe.appA.mu")}
+    chosen = {name: claims()[name] for name in ("mepipe.figure-5.memory", "bpipe.appA.mu")}
     vars(command)["claims"] = lambda *_: chosen
     vars(audit)["run_all"] = interrupting(run_all, 2)
     status, out = answer("claims", "--audit", "--quick", "--workers", "1", "--json")
     assert status == 130
     verdicts = {claim["id"]: claim["verdict"] for claim in json.loads(out)["claims"]}
     assert verdicts["bpipe.appA.mu"] is None
-    assert verdicts["bpipe.eq5"] is not None
+    assert verdicts["mepipe.figure-5.memory"] is not None
 
 
 @pytest.mark.sweep

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 
 import pytest
 
@@ -22,16 +21,6 @@ def test_prove_lists_a_theorem_with_its_assumptions(command: Run) -> None:
     assert answer.status == 0
     assert "assuming p >= 1, m >= 1" in answer.out
     assert "proved" in answer.out
-
-
-def test_prove_lists_the_shapes_of_a_family_that_repeats(command: Run) -> None:
-    answer = command("prove", "trecomp-interleaved")
-    assert answer.status == 0
-    words = " ".join(answer.out.split())
-    # A microbatch is 2 F, an R and 2 B of 2, 7 ticks on each rank, and the bubble up to six ranks
-    # is 3(p-1) (claim tpipe.sec4.2.interleaved-bubble-6): 7*8 + 3 = 59.
-    assert "[p=2 m%2=0: m = 8 + 2n, makespan 59 + 14n, peaks 3 1]" in words
-    assert "the shapes listed, and m from the least on" in words
 
 
 def test_prove_answers_programs(command: Run) -> None:
@@ -144,14 +133,3 @@ def test_unusable_words(command: Run, words: list[str], message: str) -> None:
     answer = command(*words)
     assert (answer.status, answer.out) == (2, "")
     assert message in answer.err
-
-
-ID = re.compile(r"\b(?:bpipe|mepipe|pipemesh|tpipe|field)\.[A-Za-z0-9.-]*[A-Za-z0-9]")
-
-
-def test_what_was_estimated_names_claims_there_are() -> None:
-    known = claims()
-    for claim in known.values():
-        if claim.missing is not None:
-            for name in ID.findall(f"{claim.missing.input} {claim.missing.estimated}"):
-                assert name in known, f"{claim.id} names {name}"

@@ -90,7 +90,7 @@ def test_no_order_beats_the_frontier(p: int, m: int, forward: int, backward: int
 
 
 def test_a_later_rank_below_1f1b_is_slower_too() -> None:
-    """memory-bound at i = 1, p = 3, K = 1: (m+p-1)P + q(p-1-1)P with q = m - 1, so 3 more pairs."""
+    """stages-bound at c = 1, p = 3, K = 1: (m+p-1)P + q(p-1-1)P with q = m - 1, so 3 more pairs."""
     assert least(4, (4, 1, 4), 1, 2) >= (4 + 3 - 1 + 3) * 3
     assert least(4, (4, 2, 4), 1, 2) == (4 + 3 - 1) * 3  # what 1F1B holds suffices
 

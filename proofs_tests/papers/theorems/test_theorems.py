@@ -14,23 +14,18 @@ from bubbleproof.papers.theorems import (
     Theorem,
     TheoremProof,
 )
-from bubbleproof.papers.theorems.periodic_list import listed
 from bubbleproof.papers.theorems.polynomials import Coefficient
 from bubbleproof.papers.theorems.prover import prove, prove_obligation
 from bubbleproof.papers.theorems.terms import LogicFormula, any_of
 from bubbleproof.papers.theorems.theorem import ObligationProof
 from bubbleproof.papers.theorems.theorem_library import theorems
-from proofs_tests.papers.theorems.periodic_twins import periodic_twins
 from proofs_tests.papers.theorems.twin import Twin
-from proofs_tests.papers.theorems.twins import twins_for_all_sizes
+from proofs_tests.papers.theorems.twins import twins
 from proofs_tests.papers.theorems.values import drawn, numbers
 from proofs_tests.patience import PATIENCE
 from proofs_tests.sized import sampled, sized
 
-REPEATING = [about.id for about in listed()]
-# A theorem is made when it is asked for; of families that repeat a few are by default.
-LEFT_OUT = set(REPEATING) - set(REPEATING[:: sized(7, full=1)])
-IDS = [name for name in theorems() if name not in LEFT_OUT]
+IDS = [*theorems()]
 
 
 @cache
@@ -38,12 +33,6 @@ def asked(name: str) -> Theorem:
     """The theorem; by default with each other obligation."""
     theorem = theorems()[name]
     return replace(theorem, obligations=tuple(sampled(theorem.obligations, every=2)))
-
-
-@cache
-def known_twins() -> tuple[Twin, ...]:
-    repeating = [about for about in listed() if about.id in IDS]
-    return *twins_for_all_sizes(), *periodic_twins(repeating)
 
 
 @cache
@@ -78,12 +67,9 @@ def model_of(premises: tuple[LogicFormula, ...]) -> dict[str, Coefficient] | Non
     return None if proof.counter_model is None else numbers(proof.counter_model)
 
 
-@pytest.mark.parametrize("name", [name for name in IDS if name not in REPEATING])
+@pytest.mark.parametrize("name", IDS)
 def test_obligations_hold_at_numbers_drawn_without_z3(name: str) -> None:
-    """Those of families that repeat are evaluated at every place, in ``test_periodic``.
-
-    These are all of them, for one that does not hold is also refuted here.
-    """
+    """All of them, for one that does not hold is also refuted here."""
     for obligation in theorems()[name].obligations:
         assert refuting(obligation) is None, obligation.name
 
@@ -97,7 +83,7 @@ def refuting(obligation: Obligation) -> dict[str, Coefficient] | None:
 
 @pytest.mark.parametrize("name", IDS)
 def test_each_twin_fails_with_values_that_refute_it(name: str) -> None:
-    of_it = [twin for twin in known_twins() if twin.theorem.id == name]
+    of_it = [twin for twin in twins() if twin.theorem.id == name]
     assert of_it
     for twin in of_it:
         assert_fails(twin)
@@ -116,7 +102,7 @@ def assert_fails(twin: Twin) -> None:
 
 
 def test_every_theorem_has_a_twin() -> None:
-    assert {twin.theorem.id for twin in known_twins()} == set(IDS)
+    assert {twin.theorem.id for twin in twins()} == set(IDS)
 
 
 def test_a_proof_is_the_same_twice_but_for_the_seconds() -> None:
@@ -131,9 +117,7 @@ def test_a_proof_is_the_same_twice_but_for_the_seconds() -> None:
 
 
 def test_a_failed_proof_shows_its_counter_model() -> None:
-    twin = next(
-        t for t in twins_for_all_sizes() if t.theorem.id == "1f1b" and "makespan" in t.change
-    )
+    twin = next(t for t in twins() if t.theorem.id == "1f1b" and "makespan" in t.change)
     data = prove(twin.theorem).to_dict()
     assert data["verdict"] == "FAILED"
     assert isinstance(data["obligations"], list)

@@ -1,6 +1,6 @@
 """cvc5 answers each obligation as Z3 does, from the same text, and where it does not that is told.
 
-By default some obligations of each theorem for all sizes; all of all theorems in the long form.
+By default some obligations of each theorem; all of them in the long form.
 """
 
 from __future__ import annotations
@@ -15,18 +15,16 @@ import pytest
 from bubbleproof.papers.commands.prove import run_prove
 from bubbleproof.papers.theorems import Obligation, ProofVerdict, Theorem, TheoremProof
 from bubbleproof.papers.theorems import second_prover as cvc5_module
-from bubbleproof.papers.theorems.periodic_list import listed
 from bubbleproof.papers.theorems.prover import prove
 from bubbleproof.papers.theorems.second_prover import cvc5_answer, with_second_answers
 from bubbleproof.papers.theorems.terms import index, time
 from bubbleproof.papers.theorems.theorem_library import theorems
-from proofs_tests.papers.theorems.twins import twins, twins_for_all_sizes
+from proofs_tests.papers.theorems.twins import twins
 from proofs_tests.patience import PATIENCE
 from proofs_tests.sized import sampled, sized
 
 pytest.importorskip("cvc5", reason="cvc5 is not installed, so there is no second answer")
-REPEATING = {about.id for about in listed()}
-NAMES = sized(tuple(name for name in theorems() if name not in REPEATING), full=tuple(theorems()))
+NAMES = tuple(theorems())
 MOST = sized(2, full=10_000)  # obligations of a theorem
 A, T = index("a"), time("t")
 
@@ -47,8 +45,7 @@ def test_cvc5_proves_what_z3_proves(name: str) -> None:
 
 @pytest.mark.parametrize("name", sampled(NAMES, every=3))
 def test_cvc5_proves_no_twin(name: str) -> None:
-    made = sized(twins_for_all_sizes, full=twins)()
-    for twin in [twin for twin in made if twin.theorem.id == name][: sized(1, full=100)]:
+    for twin in [twin for twin in twins() if twin.theorem.id == name][: sized(1, full=100)]:
         wanted = {o.name: o for o in twin.theorem.obligations}
         for part in sorted(twin.breaks)[: sized(1, full=100)]:
             assert cvc5_answer(wanted[part].script(), 10_000) == "sat", (twin.change, part)

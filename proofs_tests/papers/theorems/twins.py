@@ -26,7 +26,6 @@ from bubbleproof.papers.theorems import list_places, parametric_bounds
 from bubbleproof.papers.theorems.closed_form import PAIR, TB, TF, ClosedForm, M, P
 from bubbleproof.papers.theorems.list_places import Places
 from bubbleproof.papers.theorems.terms import Term, all_of, choose
-from proofs_tests.papers.theorems.periodic_twins import periodic_twins
 from proofs_tests.papers.theorems.row_twins import row_twins
 from proofs_tests.papers.theorems.twin import LATE, PEAK, Twin, TwinMaker, make_twin
 
@@ -38,12 +37,6 @@ _CHUNK_AFTER = "B of the last rank after B of rank 0, one chunk after"
 @cache
 def twins() -> tuple[Twin, ...]:
     """Every twin, several per theorem."""
-    return *twins_for_all_sizes(), *periodic_twins()
-
-
-@cache
-def twins_for_all_sizes() -> tuple[Twin, ...]:
-    """The twins of theorems that hold for all sizes, quick to make."""
     return (
         *_gpipe(),
         *_one_f_one_b(),
@@ -104,18 +97,13 @@ def _one_f_one_b() -> Iterator[Twin]:
 
 
 def _bounds() -> Iterator[Twin]:
-    more, bound = parametric_bounds.makespan_theorem((M + P) * PAIR), parametric_bounds.memory_bound
+    more = parametric_bounds.makespan_theorem((M + P) * PAIR)
     yield make_twin("bound one pair more", more, "head, busy time and tail add up")
-    twin, late = TwinMaker(parametric_bounds.memory_theorem), "late head, busy time and tail add up"
-    yield twin("a window costs one pair more", lambda q: bound(q) + q * PAIR, late)
-    yield twin("bound one pair more", lambda q: bound(q) + PAIR, late)
     stages = TwinMaker(parametric_bounds.stages_theorem)
     every = parametric_bounds.stages_bound
     ends = "late head, busy time and tail of rank r add up"
     yield stages("a trip of one pair more", lambda q: every(q) + q * PAIR, ends)
     yield stages("the bound of stages one pair more", lambda q: every(q) + PAIR, ends)
-    longer = parametric_bounds.LINKS + PAIR
-    yield twin("links one pair longer", lambda q: bound(q, links=longer), late)
 
 
 def _frontier() -> Iterator[Twin]:
@@ -126,7 +114,7 @@ def _frontier() -> Iterator[Twin]:
         return frontier.forward(i, j) - choose(j.window <= 0, 0 * PAIR, PAIR)
 
     sooner = replace(form, makespan=lambda q: form.makespan(q) - PAIR)
-    yield twin("makespan one pair less", sooner, *LATE, "memory-bound is this makespan")
+    yield twin("makespan one pair less", sooner, *LATE, "the bound is this makespan")
     yield twin("one activation less", replace(form, most=form.most - 1), rests)
     yield twin("windows one pair early", replace(form, forward=undelayed), rests)
 
