@@ -69,7 +69,7 @@ def page(name: str) -> str:
             "## What it takes\n",
             _parameters(family),
             "## Peak and bubble as formulas\n",
-            _formulas(name),
+            formula_section(name),
             "## Measured\n",
             _measured(family),
             "## Messages\n",
@@ -99,7 +99,8 @@ def plain(value: Fraction) -> str:
     return str(value)
 
 
-def _formulas(name: str) -> str:
+def formula_section(name: str) -> str:
+    """What the claims say of a family's peak, bubble or makespan, at a few sizes."""
     rows = [
         (
             f"`{claim.id}`" if i == 0 else "",
