@@ -10,11 +10,12 @@ import pytest
 
 from benchmarks.catalogue import standing_formulas, vocabulary_page
 from benchmarks.catalogue.__main__ import row
-from benchmarks.catalogue.family_page import draw, page, shown
+from benchmarks.catalogue.family_page import FIGURES, draw, page, shown
 from benchmarks.catalogue.standing_formulas import CLAIMS, formulas, theorem_rows
 from bubbleproof.papers.registry import claims
 from bubbleproof.papers.theorems.theorem_library import theorems
-from bubbleproof.theory.families import families
+from bubbleproof.theory.families import families, make_parameters
+from bubbleproof.theory.model.measures import measure
 from proofs_tests.sized import sized
 
 FOLDER = Path(__file__).parents[3] / "docs" / "catalogue"
@@ -103,6 +104,15 @@ def test_the_page_of_vocabulary_parallelism_is_what_the_command_writes(tmp_path:
     vocabulary_page.draw(tmp_path)
     for name in ("vocabulary-1.svg", "vocabulary-2.svg"):
         assert bars(tmp_path / "pictures" / name) == bars(FOLDER / "pictures" / name)
+
+
+def test_what_a_figure_shows_is_what_is_measured() -> None:
+    for name, drawn in FIGURES.items():
+        for place, size, ticks, peak in drawn:
+            made = families()[name].member(make_parameters(size))
+            found = measure(made.problem, made.schedule)
+            assert found.peak_activations[0] == peak, (name, place)
+            assert ticks in (None, found.makespan), (name, place)
 
 
 def test_its_gain_by_flops_is_that_of_the_closed_forms() -> None:
