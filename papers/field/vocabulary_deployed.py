@@ -4,7 +4,7 @@ A rank has its share of the embedding and of the output layer: of their weights 
 of the ticks of either pass, and of the scores of the microbatch that is between S and T, beside the
 last stage's output, which all ranks have whole. The embedding's ticks are told with F and B of the
 stage, since a rank embeds whenever it would wait. An all-reduce takes ``HOPS`` messages. What
-follows the pipeline is told as long as without, and stages have as many layers each.
+follows the pipeline is told as long as without. Layers are cut evenly, the rest to the last ranks.
 
 Only its authors' code runs it (``vocabulary``): it is told beside a plan and is none of its
 candidates, which are pipelines.
@@ -14,11 +14,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import fields, replace
+from itertools import islice
 from math import inf
 
 from bubbleproof.costs.combinations import AnyCount, CombinationCosts, legal
 from bubbleproof.papers.field.vocabulary import vocabulary_order, with_output_layer
 from bubbleproof.papers.planning.paper_choice import PaperChoice, no_choice
+from bubbleproof.planners.search_budget import timely
 from bubbleproof.theory.model.problem import Problem
 from bubbleproof.theory.model.schedule import Schedule
 from bubbleproof.theory.pipelines.pipeline import Pipeline
@@ -33,25 +35,19 @@ MOST_TRIED = 8
 
 
 def with_shared_ends(one: CombinationCosts, barriers: int = BARRIERS) -> tuple[Problem, Schedule]:
-    """A deployment's problem and the published order of it. Precondition: ranks divide its layers.
+    """A deployment's problem and the published order of it. Precondition: no rank is without layer.
 
     Parameters
     ----------
     barriers
         1 or 2.
     """
-    numbers, p = one.numbers, one.combination.pipeline
-    begin, end = (_share(part, p) for part in (numbers.layers.embedding, numbers.layers.head))
-    inner = replace(numbers.layers, embedding=NOTHING, head=NOTHING)
-    stages = inner.stages((inner.number // p,) * p)
-    beside = begin.static + end.static + end.activation + numbers.message
+    numbers, (stages, end) = one.numbers, _shares(one)
+    names = ("forward", "backward", "activation", "static")
     pipeline = Pipeline(
-        num_ranks=p,
+        num_ranks=len(stages),
         num_microbatches=one.microbatches,
-        forward=tuple(stage.forward + begin.forward for stage in stages),
-        backward=tuple(stage.backward + begin.backward for stage in stages),
-        activation=tuple(stage.activation + begin.activation for stage in stages),
-        static=tuple(stage.static + beside for stage in stages),
+        **{name: tuple(getattr(stage, name) for stage in stages) for name in names},
         capacity=numbers.capacity,
         latency=numbers.latency,
     )
@@ -66,16 +62,42 @@ def with_shared_ends(one: CombinationCosts, barriers: int = BARRIERS) -> tuple[P
     return problem, left_shift(problem, vocabulary_order(pipeline, barriers))
 
 
+def _shares(one: CombinationCosts) -> tuple[list[LayerPart], LayerPart]:
+    """Each stage with what its rank has of the ends but S and T, and a rank's share of the head."""
+    numbers, p = one.numbers, one.combination.pipeline
+    begin, end = (_share(part, p) for part in (numbers.layers.embedding, numbers.layers.head))
+    inner = replace(numbers.layers, embedding=NOTHING, head=NOTHING)
+    held = begin.static + end.static + end.activation + numbers.message
+    stages = [
+        LayerPart(
+            forward=stage.forward + begin.forward,
+            backward=stage.backward + begin.backward,
+            activation=stage.activation + begin.activation,
+            static=stage.static + held,
+        )
+        for stage in inner.stages(tuple((inner.number + rank) // p for rank in range(p)))
+    ]
+    return stages, end
+
+
 def _share(part: LayerPart, ranks: int) -> LayerPart:
     of = {each.name: -(-getattr(part, each.name) // ranks) for each in fields(part)}
     return LayerPart(**of)
 
 
-def vocabulary_choice(counts: Sequence[AnyCount]) -> tuple[PaperChoice, int | None]:
-    """The deployment that is the shortest so, of ``MOST_TRIED``, and its iteration in ticks."""
-    even = [one for one in legal(counts) if one.combination.pipeline > 1 and _is_even(one)]
-    best, value = no_choice(NAME, "no deployment of several stages of as many layers fits"), inf
-    for one in sorted(even, key=_least)[:MOST_TRIED]:
+def vocabulary_choice(
+    counts: Sequence[AnyCount], seconds: float = inf
+) -> tuple[PaperChoice, int | None]:
+    """The deployment that is the shortest so, of ``MOST_TRIED``, and its iteration in ticks.
+
+    Parameters
+    ----------
+    seconds
+        For which is tried most; one is.
+    """
+    staged = sorted((one for one in legal(counts) if one.combination.pipeline > 1), key=_least)
+    best, value = no_choice(NAME, "no deployment of several stages fits"), inf
+    for one in timely(islice(filter(_has_room, staged), MOST_TRIED), seconds):
         if _least(one) >= value:
             break
         verdict = check(*with_shared_ends(one))
@@ -90,8 +112,14 @@ def vocabulary_choice(counts: Sequence[AnyCount]) -> tuple[PaperChoice, int | No
     return best, None if value == inf else int(value)
 
 
-def _is_even(one: CombinationCosts) -> bool:
-    return one.numbers.layers.number % one.combination.pipeline == 0
+def _has_room(one: CombinationCosts) -> bool:
+    """Whether each rank has, for the p - r + 1 microbatches that rank r holds."""
+    stages, _ = _shares(one)
+    held = range(len(stages) + BARRIERS, BARRIERS, -1)
+    return all(
+        stage.static + min(number, one.microbatches) * stage.activation <= one.numbers.capacity
+        for stage, number in zip(stages, held, strict=True)
+    )
 
 
 def _least(one: CombinationCosts) -> float:

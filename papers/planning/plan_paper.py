@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from math import inf
 
 from bubbleproof.commands.planning.other_plans import Search
 from bubbleproof.costs.combinations import AnyCount, CombinationCosts, TrainingJob
@@ -30,7 +31,7 @@ from bubbleproof.papers.planning.paper_deployments import deployed_input
 from bubbleproof.papers.planning.paper_results import PipelinesBeside
 from bubbleproof.papers.planning.planner_list import OF_MODELS, paper_choice
 from bubbleproof.papers.planning.planner_list import require_paper as require_paper
-from bubbleproof.papers.planning.shorter_orders import with_shorter_order
+from bubbleproof.papers.planning.shorter_orders import MOST_SECONDS, with_shorter_order
 from bubbleproof.planners import Plan, PlanOptions, plan
 from bubbleproof.planners.cluster_planned import ClusterPlan
 from bubbleproof.planners.jitter import AnyPlan
@@ -94,7 +95,7 @@ def beside_deployments(
     beside a planner whose choice is no pipeline.
     """
     if name in OF_MODELS:
-        told, value = vocabulary_choice(counts)
+        told, value = vocabulary_choice(counts, inf if options.work else MOST_SECONDS)
         return found, PipelinesBeside(chosen=told, value=value)
     grid = PaperGrid(
         paper=name,

@@ -102,4 +102,4 @@ def test_what_fits_nowhere_is_told() -> None:
     assert iterations(job(memory=4)) == {}
     chosen, value = vocabulary_choice(all_counted(job(memory=4)))
     assert (value, chosen.executable) == (None, False)
-    assert chosen.note == "no deployment of several stages of as many layers fits"
+    assert chosen.note == "no deployment of several stages fits"
