@@ -43,11 +43,13 @@ def with_shared_ends(one: CombinationCosts, barriers: int = BARRIERS) -> tuple[P
         1 or 2.
     """
     numbers, (stages, end) = one.numbers, _shares(one)
-    names = ("forward", "backward", "activation", "static")
     pipeline = Pipeline(
         num_ranks=len(stages),
         num_microbatches=one.microbatches,
-        **{name: tuple(getattr(stage, name) for stage in stages) for name in names},
+        forward=tuple(stage.forward for stage in stages),
+        backward=tuple(stage.backward for stage in stages),
+        activation=tuple(stage.activation for stage in stages),
+        static=tuple(stage.static for stage in stages),
         capacity=numbers.capacity,
         latency=numbers.latency,
     )
