@@ -238,7 +238,8 @@ cluster, beside the plan and checked. Of frameworks none runs it; its authors' c
 
 S is drawn as a light F, T as a light W, the barriers as F and B of a row of their own. Two
 barriers are the paper's Algorithm 1 (Vocab-1), one is Algorithm 2 (Vocab-2), its code's default.
-Left out: shares of the embedding, for which there is time whenever a rank waits.
+Shares of the embedding have no passes here, since there is time for them whenever a rank waits;
+`plan` counts their ticks with F and B, their weights with each rank.
 
 ## Beside 1F1B
 
