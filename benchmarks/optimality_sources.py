@@ -165,4 +165,8 @@ REASONS: dict[str, Reason] = {
         "Megatron's order with each R right before its backward (T-Pipe section 4.2)",
         _has_interleaveds_order,
     ),
+    "forward": Reason(
+        "Megatron-LM's groups of p microbatches, chunk by chunk; the last is not full",
+        lambda at, _: at["m"] % at["p"] > 0,
+    ),
 }

@@ -31,6 +31,16 @@ MEANINGS = {
     "e": "enqueue sequence",
     "d": "dequeue sequence",
 }
+# What a source draws or counts at a size: where, ticks at tF = 1 and tB = 2, activations of rank 0.
+FIGURES: dict[str, tuple[tuple[str, dict[str, int], int | None, int], ...]] = {
+    "1f1b": (("Seq1F1B Figure 1", {"p": 4, "m": 8}, 33, 4),),
+    "seq1f1b": (("Figure 1", {"p": 4, "m": 8, "s": 2}, 57, 5),),
+    "bpipe": (("Figure 4", {"p": 4, "m": 8}, None, 3),),
+    "svpp": (
+        ("MEPipe Figure 4", {"p": 4, "m": 4, "s": 2, "v": 1}, None, 5),
+        ("MEPipe Figure 4", {"p": 4, "m": 4, "s": 2, "v": 2}, None, 9),
+    ),
+}
 
 
 def shown(family: Family) -> tuple[FamilyMember, str]:
@@ -69,7 +79,7 @@ def page(name: str) -> str:
             "## What it takes\n",
             _parameters(family),
             "## Peak and bubble as formulas\n",
-            _formulas(name),
+            formula_section(name),
             "## Measured\n",
             _measured(family),
             "## Messages\n",
@@ -99,7 +109,8 @@ def plain(value: Fraction) -> str:
     return str(value)
 
 
-def _formulas(name: str) -> str:
+def formula_section(name: str) -> str:
+    """What the claims say of a family's peak, bubble or makespan, at a few sizes."""
     rows = [
         (
             f"`{claim.id}`" if i == 0 else "",
@@ -143,7 +154,22 @@ def _measured(family: Family) -> str:
             f"`{family.name}, improved`:\nbubbleproof's, shorter within the same memory, and never "
             "run under the family's name."
         )
-    return f"{lead}\n\n{markdown_table(header, rows)}"
+    return f"{lead}\n\n{markdown_table(header, rows)}{_figures(family)}"
+
+
+def _figures(family: Family) -> str:
+    """What the sources draw beside what is measured; empty where no figure is among ``FIGURES``."""
+    rows = []
+    for place, size, ticks, peak in FIGURES.get(family.name, ()):
+        made = family.member(make_parameters(size))
+        found = measure(made.problem, made.schedule)
+        ours = ("" if ticks is None else found.makespan, found.peak_activations[0])
+        at = " ".join(f"{key}={value}" for key, value in size.items())
+        rows.append((place, at, "" if ticks is None else ticks, ours[0], peak, ours[1]))
+    if not rows:
+        return ""
+    header = ("figure", "at", "makespan there", "here", "peak of rank 0 there", "here")
+    return f"\nWhat the sources' figures show:\n\n{markdown_table(header, rows)}"
 
 
 def _improved(name: str, made: FamilyMember) -> object:

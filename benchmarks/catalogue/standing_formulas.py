@@ -53,6 +53,12 @@ CLAIMS: dict[str, tuple[str, ...]] = {
     "trecomp-interleaved": ("tpipe.sec4.2.interleaved-peak",),
     "toffload": ("tpipe.appD.eq6", "tpipe.appD.eq8"),
     "pipemesh": ("pipemesh.sec4A.bubble-repaired",),
+    "vocabulary": (
+        "field.vocabulary.makespan-2",
+        "field.vocabulary.makespan-1",
+        "field.vocabulary.peak-2",
+        "field.vocabulary.peak-1",
+    ),
 }
 
 

@@ -46,7 +46,8 @@ class PipelinesBeside:
         }
         if best is not None and self.value:
             less = 100 * (self.value - best) / self.value
-            told["by the same costs"] = f"the plan takes {less:.2f} % less"
+            word = "less" if less >= 0 else "more"
+            told["by the same costs"] = f"the plan takes {abs(less):.2f} % {word}"
         stated = valued(
             "paper",
             name=chosen.paper,

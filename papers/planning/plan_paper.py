@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from math import inf
 
 from bubbleproof.commands.planning.other_plans import Search
 from bubbleproof.costs.combinations import AnyCount, CombinationCosts, TrainingJob
@@ -21,15 +22,16 @@ from bubbleproof.formats import UnusableInput
 from bubbleproof.formats.clusters.cluster_toml import ClusterFile
 from bubbleproof.formats.clusters.deployed_space import deployed_space
 from bubbleproof.formats.problem_toml import ProblemFile
+from bubbleproof.papers.field.vocabulary_deployed import vocabulary_choice
 from bubbleproof.papers.planning.deployed_choice import PaperGrid
 from bubbleproof.papers.planning.joint_deployments import with_plan
 from bubbleproof.papers.planning.joint_plan import with_paper
 from bubbleproof.papers.planning.paper_choice import BETTER, PaperChoice, PaperInput, known_of
 from bubbleproof.papers.planning.paper_deployments import deployed_input
 from bubbleproof.papers.planning.paper_results import PipelinesBeside
-from bubbleproof.papers.planning.planner_list import paper_choice
+from bubbleproof.papers.planning.planner_list import OF_MODELS, paper_choice
 from bubbleproof.papers.planning.planner_list import require_paper as require_paper
-from bubbleproof.papers.planning.shorter_orders import with_shorter_order
+from bubbleproof.papers.planning.shorter_orders import MOST_SECONDS, with_shorter_order
 from bubbleproof.planners import Plan, PlanOptions, plan
 from bubbleproof.planners.cluster_planned import ClusterPlan
 from bubbleproof.planners.jitter import AnyPlan
@@ -89,8 +91,12 @@ def beside_deployments(
 ) -> tuple[ClusterPlan, PipelinesBeside]:
     """The same for a model on a cluster, where values are iterations.
 
-    What the paper's planner cannot run is told, and the plan that was found stays.
+    What the paper's planner cannot run is told, and the plan that was found stays; so it does
+    beside a planner whose choice is no pipeline.
     """
+    if name in OF_MODELS:
+        told, value = vocabulary_choice(counts, inf if options.work else MOST_SECONDS)
+        return found, PipelinesBeside(chosen=told, value=value)
     grid = PaperGrid(
         paper=name,
         training=file.training,

@@ -161,7 +161,8 @@ class PlanRequest(OptionGroup):
         str | None, Option(help="Write the proofs of all candidates (.json)."), Target.FILE, PROOFS
     ] = None
     paper: Annotated[
-        str | None, Option(help="bpipe, mepipe, pipemesh or tpipe: show its own choice too.")
+        str | None,
+        Option(help="bpipe, mepipe, pipemesh, tpipe or vocabulary: show its own choice too."),
     ] = None
     yours: Annotated[
         list[str] | None,

@@ -8,13 +8,14 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks.catalogue import standing_formulas
+from benchmarks.catalogue import standing_formulas, vocabulary_page
 from benchmarks.catalogue.__main__ import row
-from benchmarks.catalogue.family_page import draw, page, shown
+from benchmarks.catalogue.family_page import FIGURES, draw, page, shown
 from benchmarks.catalogue.standing_formulas import CLAIMS, formulas, theorem_rows
 from bubbleproof.papers.registry import claims
 from bubbleproof.papers.theorems.theorem_library import theorems
-from bubbleproof.theory.families import families
+from bubbleproof.theory.families import families, make_parameters
+from bubbleproof.theory.model.measures import measure
 from proofs_tests.sized import sized
 
 FOLDER = Path(__file__).parents[3] / "docs" / "catalogue"
@@ -31,8 +32,9 @@ def test_every_family_has_its_page_and_its_line() -> None:
     listed = re.findall(r"^\| \[`([\w-]+)`\]\(([\w-]+)\.md\)", text, re.MULTILINE)
     assert listed == [(name, name) for name in families()]
     files = {path.stem for path in FOLDER.glob("*.md")}
-    assert files == {*families(), "index"}
-    assert {path.stem for path in (FOLDER / "pictures").glob("*.svg")} == {*families()}
+    assert files == {*families(), "index", "vocabulary"}
+    drawn = {path.stem for path in (FOLDER / "pictures").glob("*.svg")}
+    assert drawn == {*families(), "vocabulary-1", "vocabulary-2"}
 
 
 @pytest.mark.parametrize("name", sized(REDUCED, full=tuple(families())))
@@ -58,7 +60,7 @@ def test_a_picture_has_the_bars_that_the_command_draws(name: str, tmp_path: Path
 
 
 def test_what_the_formulas_name_is_there() -> None:
-    assert CLAIMS.keys() <= families().keys()
+    assert CLAIMS.keys() <= {*families(), vocabulary_page.NAME}
     assert {each for names in CLAIMS.values() for each in names} <= claims(None).keys()
     told = {row[0] for name in families() for row in theorem_rows(name)}
     assert told <= set(theorems())
@@ -93,3 +95,33 @@ def test_what_is_drawn_is_small_and_named() -> None:
         made, words = shown(family)
         assert words.startswith(f"{family.name} p=")
         assert made.pipeline.num_ranks == 4
+
+
+@pytest.mark.sweep
+def test_the_page_of_vocabulary_parallelism_is_what_the_command_writes(tmp_path: Path) -> None:
+    pytest.importorskip("matplotlib")
+    assert (FOLDER / "vocabulary.md").read_text("utf-8") == vocabulary_page.page()
+    vocabulary_page.draw(tmp_path)
+    for name in ("vocabulary-1.svg", "vocabulary-2.svg"):
+        assert bars(tmp_path / "pictures" / name) == bars(FOLDER / "pictures" / name)
+
+
+def test_what_a_figure_shows_is_what_is_measured() -> None:
+    for name, drawn in FIGURES.items():
+        for place, size, ticks, peak in drawn:
+            made = families()[name].member(make_parameters(size))
+            found = measure(made.problem, made.schedule)
+            assert found.peak_activations[0] == peak, (name, place)
+            assert ticks in (None, found.makespan), (name, place)
+
+
+def test_its_gain_by_flops_is_that_of_the_closed_forms() -> None:
+    row = vocabulary_page.printed_rows()[3]  # 8 cards, 2048 tokens, 256k words
+    (_, flops, _), _ = row.gains()
+    # Table 4, over b s h: four layers a stage take 4 (72 * 3072 + 12 * 2048), the head 6 * 256000;
+    # 128 passes of the last stage and a ramp of the 7 others; of an eighth of the head instead.
+    stage, head = 4 * (72 * 3072 + 12 * 2048), 6 * 256_000
+    ended, spread = 128 * (stage + head) + 7 * stage, 128 * (stage + head // 8) + 7 * stage
+    assert flops == ended / spread
+    # Table 5: MFU of 25.23 per cent, with Vocab-1 of 50.12
+    assert (row.told["baseline_mfu"], row.told["vocab_1_mfu"]) == (25.23, 50.12)
