@@ -1,7 +1,7 @@
 """Drawn instances beside the model that a user would write in an hour.
 
     python -m benchmarks.drawn_instances [--kind NAME] [--seed 1] [--each 25] [--work 4]
-                                         [--write FILE.md]
+                                         [--write FILE.md] [--records FILE.jsonl]
 
 The plain model is CP-SAT with an interval for each task, no overlap on a resource, and for each
 memory a cumulative over what each activation is held; an eviction that may be is an optional
@@ -9,10 +9,14 @@ interval. Instances are drawn by kind, each by a seed of its own. For each: what
 proves, and what the plain model finds and claims with as much work (units of CP-SAT's deterministic
 seconds), so that what else runs on the machine does not count. Exit status 1 where
 ``solve`` has a longer schedule or a lower bound, or takes ``LONGER`` times the work to the optimum.
+
+``--records`` keeps each finished instance as a line, and what it has is not solved again: a run
+that was ended goes on, and several may share the file. It knows kind, seed and work, no version.
 """
 
 from __future__ import annotations
 
+import json
 import sys
 from collections import deque
 from collections.abc import Callable, Collection, Iterator
@@ -308,6 +312,7 @@ def plain(variants: Variants, work: float) -> Found:
     solver.parameters.max_deterministic_time = work
     solver.parameters.num_workers = THREADS
     solver.parameters.interleave_search = True
+    solver.parameters.catch_sigint_signal = False
     status = solver.solve(PlainModel(variants).model)
     bound = max(0, round(solver.best_objective_bound))
     is_found = status in (cp_model.OPTIMAL, cp_model.FEASIBLE)
@@ -323,6 +328,8 @@ def ours(drawn: Drawn, work: float) -> Found:
         result = solve_choices(drawn.pipeline, drawn.allowed, options).result
     else:
         result = solve(drawn.pipeline.problem(), options)
+    if options.stop.is_set():  # the search took the Ctrl-C
+        raise KeyboardInterrupt
     is_optimal = result.status is Status.OPTIMAL
     return Found(result.value, result.best_bound, is_optimal, result.work)
 
@@ -373,7 +380,26 @@ class Tally:
         return [self.kind, *map(str, numbers), "; ".join(self.seeds)]
 
 
-def compared(kind: str, seed: str, work: float) -> tuple[Found, Found]:
+Solved = tuple[Found, Found]
+Key = tuple[str, str, float]  # kind, seed, work
+
+
+def recorded(file: Path | None) -> dict[Key, Solved]:
+    """What earlier runs have kept."""
+    lines = file.read_text("utf-8").splitlines() if file is not None and file.exists() else []
+    return {
+        (*key,): (Found(*found), Found(*beside)) for *key, found, beside in map(json.loads, lines)
+    }
+
+
+def keep(file: Path | None, key: Key, solved: Solved) -> None:
+    """A line of the file."""
+    if file is not None:
+        with file.open("a", encoding="utf-8") as lines:
+            lines.write(json.dumps((*key, *solved)) + "\n")
+
+
+def compared(kind: str, seed: str, work: float) -> Solved:
     """An instance solved twice."""
     drawn = KINDS[kind](Random(f"{kind} {seed}"))
     variants = PipelineVariants(drawn.pipeline, drawn.allowed).variants
@@ -381,26 +407,38 @@ def compared(kind: str, seed: str, work: float) -> tuple[Found, Found]:
     return found, plain(variants, max(work, found.work))
 
 
+def page(tallies: Collection[Tally], work: float, seed: str) -> str:
+    """A row a kind, and what it was measured with."""
+    limit = f"{LONGER:g} times the work to the optimum and {LEAST:g} units beyond."
+    given = f"Seeds from {seed}.0 on, {work:g} units of work each, {THREADS} threads."
+    table = markdown_table(HEADER, [tally.cells for tally in tallies])
+    return f"{HEAD} {limit}\n\n{this_machine(PACKAGES)}. {given}\n\n{table}"
+
+
 def main(
-    kind: str = "", seed: str = "1", each: int = 25, work: float = 4.0, write: Path | None = None
+    kind: str = "",
+    seed: str = "1",
+    each: int = 25,
+    work: float = 4.0,
+    write: Path | None = None,
+    records: Path | None = None,
 ) -> None:
     """Draw, solve twice, print a line an instance, and write or print a row a kind."""
-    tallies = [Tally(name) for name in KINDS if kind in name]
+    tallies, known = [Tally(name) for name in KINDS if kind in name], recorded(records)
     for tally in tallies:
-        for number in range(each):
-            own = f"{seed}.{number}"
-            found, beside = compared(tally.kind, own, work)
-            tally.add(own, found, beside)
+        for own in (f"{seed}.{number}" for number in range(each)):
+            key = tally.kind, own, work
+            if key not in known:
+                known[key] = compared(*key)
+                keep(records, key, known[key])
+            tally.add(own, *known[key])
+            found, beside = known[key]
             why = ", ".join(faults(found, beside))
             sys.stderr.write(f"{tally.kind} {own}: {found}; plain {beside}   {why}\n")
-    rows = [tally.cells for tally in tallies]
-    limit = f"{LONGER:g} times the work to the optimum and {LEAST:g} units beyond."
-    given = f"Seed {seed}, {work:g} units of work each, {THREADS} threads."
-    text = f"{HEAD} {limit}\n\n{this_machine(PACKAGES)}. {given}\n\n{markdown_table(HEADER, rows)}"
+            if write is not None:
+                write.write_text(page(tallies, work, seed), encoding="utf-8")
     if write is None:
-        sys.stdout.write(text)
-    else:
-        write.write_text(text, encoding="utf-8")
+        sys.stdout.write(page(tallies, work, seed))
     if any(tally.seeds for tally in tallies):
         raise typer.Exit(1)
 
