@@ -19,8 +19,7 @@ from __future__ import annotations
 import json
 import sys
 from collections import deque
-from collections.abc import Callable, Collection, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Iterator, Mapping
 from math import inf
 from pathlib import Path
 from random import Random
@@ -353,33 +352,6 @@ def is_better(found: Found, beside: Found) -> bool:
     return (found.value, -found.bound) < (beside.value, -beside.bound)
 
 
-@dataclass(slots=True)
-class Tally:
-    """Of one kind: how many instances, and how both fared; ``seeds`` of those behind."""
-
-    kind: str
-    instances: int = 0
-    better: int = 0
-    optimal: int = 0
-    plain: int = 0
-    seeds: tuple[str, ...] = ()
-
-    def add(self, seed: str, found: Found, beside: Found) -> None:
-        self.instances += 1
-        self.optimal += found.is_optimal
-        self.plain += beside.is_optimal
-        if why := ", ".join(faults(found, beside)):
-            self.seeds += (f"{seed} ({why})",)
-        else:
-            self.better += is_better(found, beside)
-
-    @property
-    def cells(self) -> list[str]:
-        alike = self.instances - self.better - len(self.seeds)
-        numbers = self.instances, self.better, alike, len(self.seeds), self.optimal, self.plain
-        return [self.kind, *map(str, numbers), "; ".join(self.seeds)]
-
-
 Solved = tuple[Found, Found]
 Key = tuple[str, str, float]  # kind, seed, work
 
@@ -399,6 +371,17 @@ def keep(file: Path | None, key: Key, solved: Solved) -> None:
             lines.write(json.dumps((*key, *solved)) + "\n")
 
 
+def cells(kind: str, solved: Mapping[str, Solved]) -> list[str]:
+    """The row of a kind: how many instances by seed, how both fared, and the seeds behind."""
+    reasons = {seed: ", ".join(faults(*pair)) for seed, pair in solved.items()}
+    behind = [f"{seed} ({why})" for seed, why in reasons.items() if why]
+    better = sum(is_better(*pair) for seed, pair in solved.items() if not reasons[seed])
+    optimal, plain = (sum(pair[who].is_optimal for pair in solved.values()) for who in (0, 1))
+    alike = len(solved) - better - len(behind)
+    numbers = len(solved), better, alike, len(behind), optimal, plain
+    return [kind, *map(str, numbers), "; ".join(behind)]
+
+
 def compared(kind: str, seed: str, work: float) -> Solved:
     """An instance solved twice."""
     drawn = KINDS[kind](Random(f"{kind} {seed}"))
@@ -407,12 +390,12 @@ def compared(kind: str, seed: str, work: float) -> Solved:
     return found, plain(variants, max(work, found.work))
 
 
-def page(tallies: Collection[Tally], work: float, seed: str) -> str:
+def page(solved: Mapping[str, Mapping[str, Solved]], work: float, seed: str) -> str:
     """A row a kind, and what it was measured with."""
+    rows = [cells(kind, pairs) for kind, pairs in solved.items()]
     limit = f"{LONGER:g} times the work to the optimum and {LEAST:g} units beyond."
     given = f"Seeds from {seed}.0 on, {work:g} units of work each, {THREADS} threads."
-    table = markdown_table(HEADER, [tally.cells for tally in tallies])
-    return f"{HEAD} {limit}\n\n{this_machine(PACKAGES)}. {given}\n\n{table}"
+    return f"{HEAD} {limit}\n\n{this_machine(PACKAGES)}. {given}\n\n{markdown_table(HEADER, rows)}"
 
 
 def main(
@@ -424,22 +407,21 @@ def main(
     records: Path | None = None,
 ) -> None:
     """Draw, solve twice, print a line an instance, and write or print a row a kind."""
-    tallies, known = [Tally(name) for name in KINDS if kind in name], recorded(records)
-    for tally in tallies:
-        for own in (f"{seed}.{number}" for number in range(each)):
-            key = tally.kind, own, work
+    known, solved = recorded(records), {name: dict[str, Solved]() for name in KINDS if kind in name}
+    for own in (f"{seed}.{number}" for number in range(each)):
+        for name, pairs in solved.items():
+            key = name, own, work
             if key not in known:
                 known[key] = compared(*key)
                 keep(records, key, known[key])
-            tally.add(own, *known[key])
-            found, beside = known[key]
+            found, beside = pairs[own] = known[key]
             why = ", ".join(faults(found, beside))
-            sys.stderr.write(f"{tally.kind} {own}: {found}; plain {beside}   {why}\n")
+            sys.stderr.write(f"{name} {own}: {found}; plain {beside}   {why}\n")
             if write is not None:
-                write.write_text(page(tallies, work, seed), encoding="utf-8")
+                write.write_text(page(solved, work, seed), encoding="utf-8")
     if write is None:
-        sys.stdout.write(page(tallies, work, seed))
-    if any(tally.seeds for tally in tallies):
+        sys.stdout.write(page(solved, work, seed))
+    if any(any(faults(*pair)) for pairs in solved.values() for pair in pairs.values()):
         raise typer.Exit(1)
 
 

@@ -9,7 +9,7 @@ import pytest
 import typer
 
 from benchmarks import drawn_instances
-from benchmarks.drawn_instances import KINDS, Found, Tally, faults, is_better, main, ours, plain
+from benchmarks.drawn_instances import KINDS, Found, cells, faults, is_better, main, ours, plain
 from bubbleproof.solvers.choices.pipeline_variants import PipelineVariants
 
 
@@ -47,11 +47,11 @@ def test_better_is_shorter_or_as_long_and_surer() -> None:
     assert not is_better(found, found)
 
 
-def test_a_tally_names_the_seeds_behind() -> None:
-    tally, short, long = Tally("chunks"), Found(9, 9, True, 1.0), Found(10, 8, False, 1.0)
-    for seed, pair in enumerate(((short, long), (short, short), (long, short))):
-        tally.add(str(seed), *pair)
-    assert tally.cells == ["chunks", "3", "1", "1", "1", "2", "2", "2 (longer, lower bound)"]
+def test_a_row_names_the_seeds_behind() -> None:
+    short, long = Found(9, 9, True, 1.0), Found(10, 8, False, 1.0)
+    solved = {"0": (short, long), "1": (short, short), "2": (long, short)}
+    row = ["chunks", "3", "1", "1", "1", "2", "2", "2 (longer, lower bound)"]
+    assert cells("chunks", solved) == row
 
 
 def test_what_is_recorded_is_not_solved_again(
