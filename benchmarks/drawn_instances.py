@@ -1,7 +1,7 @@
 """Drawn instances beside the model that a user would write in an hour.
 
     python -m benchmarks.drawn_instances [--kind NAME] [--seed 1] [--each 25] [--work 4]
-                                         [--write FILE.md]
+                                         [--write FILE.md] [--records FILE.jsonl]
 
 The plain model is CP-SAT with an interval for each task, no overlap on a resource, and for each
 memory a cumulative over what each activation is held; an eviction that may be is an optional
@@ -9,14 +9,17 @@ interval. Instances are drawn by kind, each by a seed of its own. For each: what
 proves, and what the plain model finds and claims with as much work (units of CP-SAT's deterministic
 seconds), so that what else runs on the machine does not count. Exit status 1 where
 ``solve`` has a longer schedule or a lower bound, or takes ``LONGER`` times the work to the optimum.
+
+``--records`` keeps each finished instance as a line, and what it has is not solved again: a run
+that was ended goes on, and several may share the file. It knows kind, seed and work, no version.
 """
 
 from __future__ import annotations
 
+import json
 import sys
 from collections import deque
-from collections.abc import Callable, Collection, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Iterator, Mapping
 from math import inf
 from pathlib import Path
 from random import Random
@@ -308,6 +311,7 @@ def plain(variants: Variants, work: float) -> Found:
     solver.parameters.max_deterministic_time = work
     solver.parameters.num_workers = THREADS
     solver.parameters.interleave_search = True
+    solver.parameters.catch_sigint_signal = False
     status = solver.solve(PlainModel(variants).model)
     bound = max(0, round(solver.best_objective_bound))
     is_found = status in (cp_model.OPTIMAL, cp_model.FEASIBLE)
@@ -323,6 +327,8 @@ def ours(drawn: Drawn, work: float) -> Found:
         result = solve_choices(drawn.pipeline, drawn.allowed, options).result
     else:
         result = solve(drawn.pipeline.problem(), options)
+    if options.stop.is_set():  # the search took the Ctrl-C
+        raise KeyboardInterrupt
     is_optimal = result.status is Status.OPTIMAL
     return Found(result.value, result.best_bound, is_optimal, result.work)
 
@@ -346,34 +352,37 @@ def is_better(found: Found, beside: Found) -> bool:
     return (found.value, -found.bound) < (beside.value, -beside.bound)
 
 
-@dataclass(slots=True)
-class Tally:
-    """Of one kind: how many instances, and how both fared; ``seeds`` of those behind."""
-
-    kind: str
-    instances: int = 0
-    better: int = 0
-    optimal: int = 0
-    plain: int = 0
-    seeds: tuple[str, ...] = ()
-
-    def add(self, seed: str, found: Found, beside: Found) -> None:
-        self.instances += 1
-        self.optimal += found.is_optimal
-        self.plain += beside.is_optimal
-        if why := ", ".join(faults(found, beside)):
-            self.seeds += (f"{seed} ({why})",)
-        else:
-            self.better += is_better(found, beside)
-
-    @property
-    def cells(self) -> list[str]:
-        alike = self.instances - self.better - len(self.seeds)
-        numbers = self.instances, self.better, alike, len(self.seeds), self.optimal, self.plain
-        return [self.kind, *map(str, numbers), "; ".join(self.seeds)]
+Solved = tuple[Found, Found]
+Key = tuple[str, str, float]  # kind, seed, work
 
 
-def compared(kind: str, seed: str, work: float) -> tuple[Found, Found]:
+def recorded(file: Path | None) -> dict[Key, Solved]:
+    """What earlier runs have kept."""
+    lines = file.read_text("utf-8").splitlines() if file is not None and file.exists() else []
+    return {
+        (*key,): (Found(*found), Found(*beside)) for *key, found, beside in map(json.loads, lines)
+    }
+
+
+def keep(file: Path | None, key: Key, solved: Solved) -> None:
+    """A line of the file."""
+    if file is not None:
+        with file.open("a", encoding="utf-8") as lines:
+            lines.write(json.dumps((*key, *solved)) + "\n")
+
+
+def cells(kind: str, solved: Mapping[str, Solved]) -> list[str]:
+    """The row of a kind: how many instances by seed, how both fared, and the seeds behind."""
+    reasons = {seed: ", ".join(faults(*pair)) for seed, pair in solved.items()}
+    behind = [f"{seed} ({why})" for seed, why in reasons.items() if why]
+    better = sum(is_better(*pair) for seed, pair in solved.items() if not reasons[seed])
+    optimal, plain = (sum(pair[who].is_optimal for pair in solved.values()) for who in (0, 1))
+    alike = len(solved) - better - len(behind)
+    numbers = len(solved), better, alike, len(behind), optimal, plain
+    return [kind, *map(str, numbers), "; ".join(behind)]
+
+
+def compared(kind: str, seed: str, work: float) -> Solved:
     """An instance solved twice."""
     drawn = KINDS[kind](Random(f"{kind} {seed}"))
     variants = PipelineVariants(drawn.pipeline, drawn.allowed).variants
@@ -381,27 +390,38 @@ def compared(kind: str, seed: str, work: float) -> tuple[Found, Found]:
     return found, plain(variants, max(work, found.work))
 
 
+def page(solved: Mapping[str, Mapping[str, Solved]], work: float, seed: str) -> str:
+    """A row a kind, and what it was measured with."""
+    rows = [cells(kind, pairs) for kind, pairs in solved.items()]
+    limit = f"{LONGER:g} times the work to the optimum and {LEAST:g} units beyond."
+    given = f"Seeds from {seed}.0 on, {work:g} units of work each, {THREADS} threads."
+    return f"{HEAD} {limit}\n\n{this_machine(PACKAGES)}. {given}\n\n{markdown_table(HEADER, rows)}"
+
+
 def main(
-    kind: str = "", seed: str = "1", each: int = 25, work: float = 4.0, write: Path | None = None
+    kind: str = "",
+    seed: str = "1",
+    each: int = 25,
+    work: float = 4.0,
+    write: Path | None = None,
+    records: Path | None = None,
 ) -> None:
     """Draw, solve twice, print a line an instance, and write or print a row a kind."""
-    tallies = [Tally(name) for name in KINDS if kind in name]
-    for tally in tallies:
-        for number in range(each):
-            own = f"{seed}.{number}"
-            found, beside = compared(tally.kind, own, work)
-            tally.add(own, found, beside)
+    known, solved = recorded(records), {name: dict[str, Solved]() for name in KINDS if kind in name}
+    for own in (f"{seed}.{number}" for number in range(each)):
+        for name, pairs in solved.items():
+            key = name, own, work
+            if key not in known:
+                known[key] = compared(*key)
+                keep(records, key, known[key])
+            found, beside = pairs[own] = known[key]
             why = ", ".join(faults(found, beside))
-            sys.stderr.write(f"{tally.kind} {own}: {found}; plain {beside}   {why}\n")
-    rows = [tally.cells for tally in tallies]
-    limit = f"{LONGER:g} times the work to the optimum and {LEAST:g} units beyond."
-    given = f"Seed {seed}, {work:g} units of work each, {THREADS} threads."
-    text = f"{HEAD} {limit}\n\n{this_machine(PACKAGES)}. {given}\n\n{markdown_table(HEADER, rows)}"
+            sys.stderr.write(f"{name} {own}: {found}; plain {beside}   {why}\n")
+            if write is not None:
+                write.write_text(page(solved, work, seed), encoding="utf-8")
     if write is None:
-        sys.stdout.write(text)
-    else:
-        write.write_text(text, encoding="utf-8")
-    if any(tally.seeds for tally in tallies):
+        sys.stdout.write(page(solved, work, seed))
+    if any(any(faults(*pair)) for pairs in solved.values() for pair in pairs.values()):
         raise typer.Exit(1)
 
 

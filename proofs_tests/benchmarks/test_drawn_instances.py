@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from random import Random
 
 import pytest
+import typer
 
-from benchmarks.drawn_instances import KINDS, Found, Tally, faults, is_better, ours, plain
+from benchmarks import drawn_instances
+from benchmarks.drawn_instances import KINDS, Found, cells, faults, is_better, main, ours, plain
 from bubbleproof.solvers.choices.pipeline_variants import PipelineVariants
 
 
@@ -44,8 +47,33 @@ def test_better_is_shorter_or_as_long_and_surer() -> None:
     assert not is_better(found, found)
 
 
-def test_a_tally_names_the_seeds_behind() -> None:
-    tally, short, long = Tally("chunks"), Found(9, 9, True, 1.0), Found(10, 8, False, 1.0)
-    for seed, pair in enumerate(((short, long), (short, short), (long, short))):
-        tally.add(str(seed), *pair)
-    assert tally.cells == ["chunks", "3", "1", "1", "1", "2", "2", "2 (longer, lower bound)"]
+def test_a_row_names_the_seeds_behind() -> None:
+    short, long = Found(9, 9, True, 1.0), Found(10, 8, False, 1.0)
+    solved = {"0": (short, long), "1": (short, short), "2": (long, short)}
+    row = ["chunks", "3", "1", "1", "1", "2", "2", "2 (longer, lower bound)"]
+    assert cells("chunks", solved) == row
+
+
+def test_what_is_recorded_is_not_solved_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    solved: list[tuple[str, str, float]] = []
+    records, written = tmp_path / "records.jsonl", tmp_path / "page.md"
+    pair = Found(10, 8, False, 1.0), Found(9, 8, False, 1.0)
+
+    def compared(kind: str, seed: str, work: float) -> tuple[Found, Found]:
+        if len(solved) == 2:
+            raise KeyboardInterrupt
+        solved.append((kind, seed, work))
+        return pair
+
+    monkeypatch.setattr(drawn_instances, "compared", compared)
+    with pytest.raises(KeyboardInterrupt):
+        main(kind="wave", each=3, records=records, write=written)
+    assert "| wave | 2 | 0 | 0 | 2 |" in written.read_text("utf-8")
+    del solved[0]
+    with pytest.raises(typer.Exit):
+        main(kind="wave", each=3, records=records, write=written)
+    assert solved == [("wave", "1.1", 4.0), ("wave", "1.2", 4.0)]
+    assert "| wave | 3 | 0 | 0 | 3 |" in written.read_text("utf-8")
+    assert set(drawn_instances.recorded(records).values()) == {pair}

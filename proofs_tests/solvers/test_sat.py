@@ -20,7 +20,7 @@ from bubbleproof.theory.model.problem import Problem, Resource, Store
 from bubbleproof.theory.pipelines.pipeline import Pipeline
 from bubbleproof.verify import Rule, check
 from proofs_tests.cases import hand_built, overlapped
-from proofs_tests.patience import FOREVER, ended
+from proofs_tests.patience import FOREVER, ended, in_time
 from proofs_tests.sized import sized
 from proofs_tests.solvers.brute_force import brute_force
 from proofs_tests.solvers.engine_case import lenient, optimum, outcome_of, schedule_of
@@ -37,6 +37,7 @@ from proofs_tests.solvers.small import (
     tiny_pipelines,
 )
 
+HARD = split(8, 24, 16, UNEVEN, part=True).problem()
 IN_PARTS = split(2, 4, 3, (2, 2, 3), part=True).problem()
 LATE = Pipeline(num_ranks=4, num_microbatches=8, forward=2, backward=4, latency=1, capacity=4)
 
@@ -273,8 +274,7 @@ def test_a_problem_of_too_many_ticks_is_given_up() -> None:
 @pytest.mark.parametrize("is_stopped", [True, False])
 def test_the_budget_is_kept(is_stopped: bool) -> None:
     """A problem that takes minutes ends after the deadline, or after ``stop``."""
-    hard = split(8, 24, 16, UNEVEN, part=True).problem()
-    encoding = Encoding(hard, lower_bounds(hard), limit=837)
+    encoding = Encoding(HARD, lower_bounds(HARD), limit=837)
     stop = threading.Event()
     limit = time.perf_counter() + (FOREVER if is_stopped else 1)
     budget = Budget(deadline=limit, stop=stop)
@@ -284,3 +284,13 @@ def test_the_budget_is_kept(is_stopped: bool) -> None:
     outcome = ended(lambda: engine("sat")(encoding, None, budget))
     timer.cancel()
     assert not outcome.is_refuted
+
+
+@pytest.mark.parametrize(
+    ("problem", "limit", "least", "most"), [(WIDE, 14, 0.0, 0.01), (HARD, 837, 0.9, 1.1)]
+)
+def test_work_is_what_was_done(problem: Problem, limit: int, least: float, most: float) -> None:
+    """What propagation refutes takes next to none; what takes minutes ends where it is limited."""
+    budget = Budget(deadline=in_time(), work=1.0, threads=1)
+    engine("sat")(Encoding(problem, lower_bounds(problem), limit=limit), None, budget)
+    assert least < budget.meter.units < most

@@ -19,7 +19,8 @@ from bubbleproof.solvers.gate import checked_value
 from bubbleproof.theory.model.actions import Ints
 
 SOLVER = "glucose4"
-CONFLICTS, UNITS = 2_000, 0.5  # where work is counted: so many conflicts are so many units
+PROPAGATIONS = 3_000_000  # are a unit of work: about a second's
+MOST_PROPAGATIONS = 1 << 60  # that the solver can count
 
 
 def search(encoding: Encoding, hint: Ints | None, budget: Budget) -> EngineOutcome:
@@ -65,7 +66,7 @@ class _Search:
 
     def satisfy(self, limit: int) -> bool | None:
         """Whether some schedule is within the limit, kept if so; None without an answer in time."""
-        model = SatModel(self.encoding, limit, lambda: not self.budget.seconds)
+        model = SatModel(self.encoding, limit, self.budget)
         model.build()
         with Solver(name=SOLVER, bootstrap_with=model.cnf.clauses) as solver:
             found = solved(solver, self.budget)
@@ -87,11 +88,12 @@ class _Search:
 
 def solved(solver: Solver, budget: Budget) -> bool | None:
     """The solver's answer; None once the budget is spent."""
+    if budget.is_counted:
+        left = max(0.0, budget.work - budget.meter.units)
+        solver.prop_budget(int(min(left * PROPAGATIONS, MOST_PROPAGATIONS)) + 1)
+    before = solver.accum_stats()["propagations"]
     with watching(lambda: budget.seconds, solver.interrupt):
-        while True:
-            if budget.is_counted:
-                solver.conf_budget(CONFLICTS)
-            answer: bool | None = solver.solve_limited(expect_interrupt=True)
-            budget.meter.spend(UNITS)
-            if answer is not None or not budget.is_counted or not budget.seconds:
-                return answer
+        answer: bool | None = solver.solve_limited(expect_interrupt=True)
+    done = solver.accum_stats()["propagations"] - before
+    budget.meter.spend(done / PROPAGATIONS)
+    return answer

@@ -18,20 +18,21 @@ from __future__ import annotations
 
 import math
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from copy import copy
 from itertools import pairwise
 
 import numpy as np
 
 from bubbleproof.solvers.encoding import Encoding, Objective, TaskMoment
-from bubbleproof.solvers.engines.engine import LoadModel
+from bubbleproof.solvers.engines.engine import UNLIMITED, Budget, LoadModel
 from bubbleproof.solvers.engines.sat_clauses import FALSE, TRUE, OrderClauses, TooLargeError
 from bubbleproof.solvers.starts import rows
 from bubbleproof.theory.model.actions import Ints
 from bubbleproof.theory.model.problem import Problem
 
 MAX_CLAUSES = 4_000_000  # about 1 GB while a solver takes them in
+CLAUSES = 1_000_000  # are a unit of work: they take about a second to write and to take in
 MAX_PAIRS = 2_000_000  # of tasks that share a resource
 
 Arc = tuple[int, int, int]  # start(second) >= start(first) + ticks
@@ -51,7 +52,7 @@ class SatModel(LoadModel[int]):
         self,
         encoding: Encoding,
         limit: int,
-        is_over: Callable[[], bool] = lambda: False,
+        budget: Budget = UNLIMITED,
         *,
         size: int | None = None,
     ) -> None:
@@ -64,13 +65,23 @@ class SatModel(LoadModel[int]):
         self.limit = limit // self.size
         self.duration = (self.problem.duration // self.size).tolist()
         self.longest = -(-int(encoding.horizon) // self.size)
-        self.cnf = OrderClauses(most=MAX_CLAUSES, is_over=is_over)
+        self.budget, left = budget, (budget.work - budget.meter.units) * CLAUSES
+        self.cnf = OrderClauses(
+            most=int(min(MAX_CLAUSES, left)), is_over=lambda: not budget.seconds
+        )
         self.spans = self._spans()
         low, high = self._windows()
         for least, greatest in zip(low, high, strict=True):
             self.cnf.variable(least, greatest)
         self.encoding = _within(encoding, np.array(low) * self.size, np.array(high) * self.size)
         self.before: dict[tuple[int, int], int] = {}
+
+    def build(self) -> None:
+        """Write every family, and count what was written."""
+        try:
+            super().build()
+        finally:
+            self.budget.meter.spend(len(self.cnf.clauses) / CLAUSES)
 
     def _spans(self) -> list[Arc]:
         """Each computation lies within its span, whose first start is a variable of its own."""

@@ -127,7 +127,7 @@ class _Proof:
     def __init__(self, encoding: Encoding, budget: Budget) -> None:
         self.encoding, self.budget = encoding, budget
         size = 1 if meet_in_stores(encoding) else None
-        self.model = _OrderModel(encoding, encoding.limit, self.is_over, size=size)
+        self.model = _OrderModel(encoding, encoding.limit, budget, size=size)
         self.model.build()
         self.replay = DrupReplay(encoding.problem, encoding.limit, encoding.objective, 0)
         self.pairs = {literal: pair for pair, literal in self.replay.orders.items()}
