@@ -119,22 +119,22 @@ def cells(found: dict[str, Any] | None) -> list[str]:
     ]
 
 
-def published(pipeline: Pipeline) -> Published | None:
+def published(pipeline: Pipeline, cap: int) -> Published | None:
     """The shortest published order that fits the cap, else the one that holds least."""
     problem, orders = pipeline.problem(), []
     for name, program in published_in_turn(pipeline):
         found = measure(problem, left_shift(problem, program))
         orders.append(Published(name, max(found.peak_activations), found.makespan))
-    fits = [each for each in orders if each.peak <= (pipeline.capacity or 0)]
+    fits = [each for each in orders if each.peak <= cap]
     if fits:
         return min(fits, key=lambda each: each.makespan)
     return min(orders, key=lambda each: (each.peak, each.makespan), default=None)
 
 
-def gained(name: str, pipeline: Pipeline, makespan: str) -> list[str]:
+def gained(name: str, pipeline: Pipeline, cap: int, makespan: str) -> list[str]:
     """The row of the second table."""
-    beside, cap = published(pipeline), pipeline.capacity
-    if beside is None or cap is None or not makespan.isdecimal():
+    beside = published(pipeline, cap)
+    if beside is None or not makespan.isdecimal():
         return [name, "none", "", "", str(cap), makespan, "", ""]
     memory = min(cap / beside.peak - 1, 0)
     time = int(makespan) / beside.makespan - 1
@@ -162,7 +162,11 @@ def main(arguments: list[str] | None = None) -> int:
         if settings.write is not None:
             settings.write.write_text(_page(settings, rows), encoding="utf-8")
     ours = {name.removesuffix(", after"): each for name, _, each, *_ in rows}
-    gains = [gained(name, pipeline_of(known[name]), ours[name]) for name in ours if name in known]
+    gains = [
+        gained(name, pipeline_of(row), int(row["cap"]), ours[name])
+        for name, row in known.items()
+        if name in ours
+    ]
     page = f"{_page(settings, rows)}\n{GAINS}\n\n{markdown_table(GAINED, gains)}"
     put_out(page, settings.write)
     return 0

@@ -75,11 +75,11 @@ def test_a_run_writes_a_table(tmp_path: Path, work: list[str], said: str) -> Non
 
 def test_what_is_gained_is_beside_an_order_that_fits_or_holds_least() -> None:
     roomy = Pipeline(num_ranks=4, num_microbatches=8, capacity=4)
-    one = published(roomy)
+    one = published(roomy, 4)
     assert one is not None
     assert (one.peak, one.makespan) == (4, 33)
-    assert gained("row", roomy, "33")[-4:] == ["4", "33", "alike", "alike"]
+    assert gained("row", roomy, 4, "33")[-4:] == ["4", "33", "alike", "alike"]
     tight = dataclasses.replace(roomy, capacity=3)
-    assert published(tight) == one  # none fits
-    assert gained("row", tight, "36")[-4:] == ["3", "36", "-25%", "+9.1%"]
-    assert gained("row", tight, "none")[1] == "none"
+    assert published(tight, 3) == one  # none fits
+    assert gained("row", tight, 3, "36")[-4:] == ["3", "36", "-25%", "+9.1%"]
+    assert gained("row", tight, 3, "none")[1] == "none"
