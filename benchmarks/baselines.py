@@ -19,6 +19,8 @@ from itertools import combinations
 import numpy as np
 import z3  # type: ignore[import-untyped]  # z3 ships no annotations
 
+from bubbleproof.solvers.engines import cbc
+from bubbleproof.solvers.engines.engine import Budget
 from bubbleproof.solvers.engines.pulp_alone import pulp
 from bubbleproof.theory.model.actions import NONE, Ints
 from bubbleproof.theory.model.problem import Problem
@@ -34,15 +36,11 @@ def plain_milp(problem: Problem, objective: str, seconds: float) -> tuple[Ints |
     """
     began = time.perf_counter()
     model = _Plain(problem, objective)
-    left = max(began + seconds - time.perf_counter(), 0.0)
-    path = pulp.apis.coin_api.pulp_cbc_path
-    model.program.solve(pulp.COIN_CMD(path=path, msg=False, threads=1, timeLimit=left))
-    status = model.program.sol_status
-    is_complete = status == pulp.LpSolutionOptimal
-    bound = round(pulp.value(model.program.objective)) if is_complete else 0
-    if not is_complete and status != pulp.LpSolutionIntegerFeasible:
+    answer = cbc.minimize(model.program, None, Budget(deadline=began + seconds, threads=1))
+    bound = 0 if answer.bound is None else round(answer.bound)
+    if answer.values is None:
         return None, bound
-    return np.array([round(start.varValue) for start in model.start], dtype=np.int64), bound
+    return np.array([round(answer.values[s]) for s in model.start], dtype=np.int64), bound
 
 
 class _Plain:

@@ -31,7 +31,7 @@ MEGABYTE = 1_000_000
 WHY = {
     "numpy": "problems and schedules are columns; the checkers and the bounds work on them",
     "ortools": "CP-SAT, the exact engine behind `auto` and behind choices; HiGHS, for `pulp`",
-    "pulp": "writes the mixed-integer programs of engine `pulp`",
+    "pulp": "writes the mixed-integer programs of engine `pulp`, and brings CBC for `pulp-cbc`",
     "pydantic": "refuses a file that is not of the form, with the place",
     "rich": "tables and progress on the terminal",
     "typer": "the command",

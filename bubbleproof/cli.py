@@ -192,7 +192,7 @@ def bench(
         list[str] | None, Argument(metavar="[PROBLEM]...", help="Default: small instances.")
     ] = None,
     engine: Annotated[
-        list[str] | None, Option(help="auto, cpsat, sat, z3 or pulp; repeatable.")
+        list[str] | None, Option(help="auto, cpsat, sat, z3, pulp or pulp-cbc; repeatable.")
     ] = None,
     time_limit: Annotated[float, seconds_option("Time for each solver and problem")] = 10.0,
     threads: Annotated[int, Option(help="Threads of the solver.")] = 2,

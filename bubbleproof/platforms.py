@@ -15,7 +15,7 @@ from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    pass
+    import subprocess
 
 MAX_WORKERS = 256  # processes, or threads of an engine
 
@@ -57,6 +57,14 @@ def let_through(numbers: Iterable[signal.Signals]) -> None:
         signal.pthread_sigmask(signal.SIG_UNBLOCK, numbers)
 
 
+def ask_to_end(process: subprocess.Popen[bytes]) -> None:
+    """Have a program write down what it has and end; it is ended where it cannot be asked."""
+    if os.name == "posix":
+        process.send_signal(signal.SIGINT)
+    else:
+        process.terminate()
+
+
 def has_fork_server() -> bool:
     """Whether processes can be forked from a server that has loaded what they need."""
     import multiprocessing
@@ -69,8 +77,8 @@ def has_memory_limits() -> bool:
     return sys.platform == "linux"
 
 
-def limit_memory(size: int | None) -> None:
-    """Let this process have so many bytes of its own; None: as many as it may.
+def limit_memory(size: int | None, process: int = 0) -> None:
+    """Let a process, this one unless told, have so many bytes of its own; None: as many as it may.
 
     What is beyond is not there for it: Python raises ``MemoryError``, libraries fail or abort.
     Counted is what it may write to (Linux's RLIMIT_DATA), not what is reserved or read from files.
@@ -80,11 +88,12 @@ def limit_memory(size: int | None) -> None:
         return
     import resource
 
-    _, most = resource.getrlimit(resource.RLIMIT_DATA)
+    _, most = resource.prlimit(process, resource.RLIMIT_DATA)
     wanted = resource.RLIM_INFINITY if size is None else size
     if most != resource.RLIM_INFINITY:
         wanted = most if wanted == resource.RLIM_INFINITY else min(wanted, most)
-    resource.setrlimit(resource.RLIMIT_DATA, (wanted, most))
+    with suppress(ProcessLookupError):
+        resource.prlimit(process, resource.RLIMIT_DATA, (wanted, most))
 
 
 def offer_to_be_killed_first() -> None:

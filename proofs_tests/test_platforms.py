@@ -9,6 +9,8 @@ import re
 import select
 import signal
 import socket
+import subprocess
+import sys
 import time
 from multiprocessing import context, resource_tracker
 from pathlib import Path
@@ -16,11 +18,12 @@ from pathlib import Path
 import pytest
 
 from bubbleproof.parallel import open_executor, run_all
-from bubbleproof.platforms import held_back, installed_bytes, let_through, num_cores
+from bubbleproof.platforms import ask_to_end, held_back, installed_bytes, let_through, num_cores
 from bubbleproof.reference_exec.drivers.gloo_server import server_context, start_server, stop_server
 from bubbleproof.reference_exec.evidence.machine_versions import this_machine
 from proofs_tests.commands.conftest import Run, command
 from proofs_tests.commands.test_defaults import GIVEN, marked, prepare
+from proofs_tests.patience import PATIENCE
 from proofs_tests.sized import sized
 from proofs_tests.structure import files
 
@@ -164,6 +167,20 @@ def test_signals_that_cannot_be_held_back_come() -> None:
     let_through([signal.SIGTERM])
     with held_back(signal.SIGINT), pytest.raises(KeyboardInterrupt):
         signal.raise_signal(signal.SIGINT)
+
+
+@pytest.mark.parametrize("name", ["posix", "nt"])
+def test_a_program_ends_that_is_asked_to(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    waits = [sys.executable, "-c", "import time; time.sleep(600)"]
+    process = subprocess.Popen(waits, stderr=subprocess.DEVNULL)
+    try:
+        with monkeypatch.context() as patched:
+            patched.setattr("bubbleproof.platforms.os.name", name)
+            ask_to_end(process)
+        assert process.wait(PATIENCE) != 0
+    finally:
+        process.kill()
+        process.wait()
 
 
 @pytest.mark.usefixtures("_elsewhere")

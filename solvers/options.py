@@ -69,7 +69,7 @@ class SolveOptions(SearchLimits):
 
     engine: Annotated[
         str,
-        OptionNote("auto, or the one that decides alone: cpsat, sat, z3 or pulp."),
+        OptionNote("auto, or the one that decides alone: cpsat, sat, z3, pulp or pulp-cbc."),
     ] = "auto"
     objective: Annotated[
         Goal, OptionNote("makespan, span_idle, makespan-then-peak or peak.", is_in_file=True)

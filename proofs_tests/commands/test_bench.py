@@ -138,7 +138,7 @@ def test_open_choices_are_refused(command: Run, tmp_path: Path, verb: str) -> No
 def test_an_unknown_engine_is_refused(command: Run) -> None:
     answer = command("bench", "--engine", "gurobi")
     assert answer.status == 2
-    assert "engine must be one of auto cpsat sat z3 pulp, got 'gurobi'" in answer.err
+    assert "engine must be one of auto cpsat sat z3 pulp pulp-cbc, got 'gurobi'" in answer.err
 
 
 def test_the_named_instances_are_not_all_settled_by_bounds() -> None:

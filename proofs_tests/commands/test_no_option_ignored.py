@@ -80,7 +80,7 @@ changes | solve small.toml | --engine pulp
 changes | solve small.toml | --objective span_idle
 changes | solve small.toml | --within 1
 refused | solve small.toml --engine pulp | --work 2
-refused | solve small.toml --engine z3 | --threads 3
+refused | solve small.toml --engine pulp-cbc | --threads 3
 changes | solve open.toml --engine cpsat | --certified
 changes | solve small.toml | --require 0B0<0F1
 changes | solve small.toml | --forbid 0F1<0B0

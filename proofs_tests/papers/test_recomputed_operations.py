@@ -10,6 +10,7 @@ import pytest
 from bubbleproof.papers.pipemesh.mesh_numbers import MeshNumbers
 from bubbleproof.papers.pipemesh.pipemesh_planner import plans, printed_plan
 from bubbleproof.papers.pipemesh.pipemesh_queue import Queue, planned_queue
+from bubbleproof.solvers.engines.cbc import CBC
 from bubbleproof.solvers.engines.pulp_alone import pulp
 from proofs_tests.papers.random_meshes import SEEDS, drawn
 from proofs_tests.sized import sized
@@ -99,7 +100,7 @@ def integer_program(given: MeshNumbers, *, is_largest: bool) -> int | None:
         model += stored <= room[q] + (2 * full + abs(room[q]) + 1) * (1 - y[q])
         for more in (r for r in y if r > q and is_largest):
             model += stored >= room[more] + 1 - (abs(room[more]) + full + 1) * (1 - y[q])
-    model.solve(pulp.COIN_CMD(path=pulp.apis.coin_api.pulp_cbc_path, msg=False))
+    model.solve(pulp.COIN_CMD(path=CBC, msg=False))
     if pulp.LpStatus[model.status] != "Optimal":
         return None
     least: int = round(pulp.value(model.objective))

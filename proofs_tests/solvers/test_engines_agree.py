@@ -7,6 +7,7 @@ which the checker judges. A disagreement prints the Python that builds the small
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import get_args
 
 import pytest
 from hypothesis import given, settings
@@ -15,6 +16,7 @@ from bubbleproof.solvers import ProofOrigin, SolveOptions, Status, solve
 from bubbleproof.solvers.bounds import lower_bounds
 from bubbleproof.solvers.encoding import Encoding, Objective
 from bubbleproof.solvers.engines import ENGINES, Budget, EngineOutcome, engine
+from bubbleproof.solvers.engines.pulp_milp import Solver, search_with
 from bubbleproof.solvers.gate import checked_value
 from bubbleproof.theory.model.problem import Problem
 from bubbleproof.theory.pipelines.pipeline import Pipeline
@@ -35,11 +37,18 @@ def alone(name: str) -> Search:
     return lambda encoding, budget: run(encoding, None, budget)
 
 
+def as_milp(solver: Solver) -> Search:
+    """The MILP engine with a given solver."""
+    return lambda encoding, budget: search_with(solver, encoding, None, budget)
+
+
 def searches(problem: Problem, objective: Objective) -> dict[str, Search]:
-    """Every registered engine, the MILP engine where it is quick enough."""
-    found = {name: alone(name) for name in ENGINES}
+    """Every registered engine, and the MILP engine on each solver where it is quick enough."""
+    found = {name: alone(name) for name in ENGINES if not name.startswith("pulp")}
     if problem.num_tasks > MOST_MILP_TASKS[objective]:
-        del found["pulp"]
+        return found
+    for solver in get_args(Solver):
+        found[f"pulp {solver}"] = as_milp(solver)
     return found
 
 
@@ -120,7 +129,7 @@ def test_a_disagreement_shows_the_python_that_builds_the_problem(
     assert first == "engines disagree on the makespan of"
     assert eval(shown) == source  # the text is Python that anyone can run
     # 1F1B's (m + p - 1)(tF + tB) = 3 * 3.
-    assert {"  auto: 9", "  cpsat: 9", "  z3: 9", "  pulp: 9", "  brute force: 8"} <= set(lines)
+    assert {"  auto: 9", "  cpsat: 9", "  z3: 9", "  pulp CBC: 9", "  brute force: 8"} <= set(lines)
 
 
 @pytest.mark.parametrize(("is_duplex", "optimum"), [(True, 13), (False, 14)])

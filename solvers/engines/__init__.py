@@ -5,7 +5,8 @@ Every one takes any problem and finds the exact optimum, given time:
 - ``cpsat``: OR-tools' CP-SAT, the fastest on most;
 - ``sat``: an order encoding for python-sat, times quantised; gives DRUP proofs;
 - ``z3``: difference logic, a binary search on the objective;
-- ``pulp``: mixed-integer programs on HiGHS, for cross-checks on small instances.
+- ``pulp``: mixed-integer programs on HiGHS, for cross-checks on small instances;
+- ``pulp-cbc``: the same on CBC.
 """
 
 from __future__ import annotations
@@ -20,12 +21,13 @@ _SEARCHES = {
     "sat": ("sat", "search"),
     "z3": ("z3_difference", "search"),
     "pulp": ("pulp_milp", "search"),
+    "pulp-cbc": ("pulp_milp", "search_with_cbc"),
 }
 ENGINES = tuple(_SEARCHES)
 # Engines whose whole search may have a process of its own, and whether it has where it is large.
-# CP-SAT's models are sent there one by one; sat stops wherever it is asked to.
+# CP-SAT's models are sent there one by one, CBC is a program; sat stops wherever it is asked to.
 _APART = {"sat": False, "z3": True, "pulp": True}
-UNTOLD = {"sat": ("threads", "seed"), "z3": ("threads",)}  # by engine
+UNTOLD = {"sat": ("threads", "seed"), "z3": ("threads",), "pulp-cbc": ("threads",)}  # by engine
 _EXTRAS = {"sat": ("pysat", "python-sat")}  # module, distribution
 
 

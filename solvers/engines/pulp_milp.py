@@ -1,23 +1,29 @@
-"""The PuLP engine: a mixed-integer program on HiGHS, for cross-checks on small instances."""
+"""The PuLP engine: a mixed-integer program on HiGHS or CBC, for cross-checks on small instances."""
 
 from __future__ import annotations
 
 import math
+from functools import partial
+from typing import Literal
 
 import numpy as np
 
 from bubbleproof.solvers.encoding import Encoding
-from bubbleproof.solvers.engines import highs
+from bubbleproof.solvers.engines import cbc, highs
 from bubbleproof.solvers.engines.engine import Budget, EngineOutcome, OutOfTimeError
 from bubbleproof.solvers.engines.milp import TRUSTED_HORIZON, MilpModel, MilpSolution, Values
 from bubbleproof.solvers.gate import checked_value
 from bubbleproof.theory.model.actions import Ints
 
+Solver = Literal["HiGHS", "CBC"]
+MINIMIZE = {"HiGHS": highs.minimize, "CBC": cbc.minimize}
 TOLERANCE = 1e-4  # a dual bound this little above a whole number is taken for that number
 
 
-def search(encoding: Encoding, hint: Ints | None, budget: Budget) -> EngineOutcome:
-    """The best starts within the limit that HiGHS finds in the time given.
+def search_with(
+    solver: Solver, encoding: Encoding, hint: Ints | None, budget: Budget
+) -> EngineOutcome:
+    """The best starts within the limit that a solver finds in the time given.
 
     Parameters
     ----------
@@ -33,17 +39,21 @@ def search(encoding: Encoding, hint: Ints | None, budget: Budget) -> EngineOutco
         return EngineOutcome()
     value = None if hint is None else checked_value(encoding, hint)
     if hint is None or value is None or value > encoding.limit:
-        return _judged(model, _run(model, None))
-    answer = _run(model, _known(model, hint, value))
+        return _judged(model, _run(solver, model, None))
+    answer = _run(solver, model, _known(model, hint, value))
     if answer.is_infeasible:  # a numerical accident, for the hint is a solution
         return EngineOutcome()
     return _judged(model, answer)
 
 
-def _run(model: MilpModel, known: Values | None) -> MilpSolution:
+search = partial(search_with, "HiGHS")
+search_with_cbc = partial(search_with, "CBC")
+
+
+def _run(solver: Solver, model: MilpModel, known: Values | None) -> MilpSolution:
     if not model.budget.seconds:
         return MilpSolution()
-    return highs.minimize(model.program, known, model.budget)
+    return MINIMIZE[solver](model.program, known, model.budget)
 
 
 def _known(model: MilpModel, start: Ints, value: int) -> Values | None:
