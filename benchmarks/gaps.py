@@ -163,9 +163,9 @@ def main(arguments: list[str] | None = None) -> int:
             settings.write.write_text(_page(settings, rows), encoding="utf-8")
     ours = {name.removesuffix(", after"): each for name, _, each, *_ in rows}
     gains = [
-        gained(name, pipeline_of(row), int(row["cap"]), ours[name])
-        for name, row in known.items()
-        if name in ours
+        gained(name, pipeline_of(known[name]), int(known[name]["cap"]), makespan)
+        for name, makespan in ours.items()
+        if name in known
     ]
     page = f"{_page(settings, rows)}\n{GAINS}\n\n{markdown_table(GAINED, gains)}"
     put_out(page, settings.write)
