@@ -63,10 +63,10 @@ def chart_panel(axes: Axes, view: Timeline, *, inches: tuple[float, float]) -> N
     _numbers(axes, view, points_per_tick=tick, points_per_row=inches[1] / rows * _POINTS)
 
 
-def time_axis(axes: Axes, view: Timeline) -> None:
-    """Whole ticks along the window, about nine of them."""
+def time_axis(axes: Axes, view: Timeline, *, marks: int = 9) -> None:
+    """Whole ticks along the window, about ``marks`` of them."""
     axes.set_xlim(*view.window)
-    axes.xaxis.set_major_locator(need("matplotlib.ticker").MaxNLocator(9, integer=True))
+    axes.xaxis.set_major_locator(need("matplotlib.ticker").MaxNLocator(marks, integer=True))
     axes.xaxis.set_major_formatter(lambda value, _: f"{value:,.0f}")
 
 
@@ -167,10 +167,18 @@ def _numbers(axes: Axes, view: Timeline, *, points_per_tick: float, points_per_r
         )
 
 
-def memory_panel(axes: Axes, view: Timeline, index: int, *, scale: Scale, gutter: float) -> None:
+def memory_panel(
+    axes: Axes,
+    view: Timeline,
+    index: int,
+    *,
+    scale: Scale,
+    is_stacked: bool,
+    gutter: float = 1.2,
+) -> None:
     """Fill axes with one store's curve. All panels share the scale of the fullest.
 
-    ``gutter`` is the room for words to the right, in inches.
+    ``gutter`` is the room for words to the right of a stacked one, in inches.
     """
     curve = view.memory[index]
     top = max(max(c.top for c in view.memory), 1) / scale.divisor
@@ -187,11 +195,11 @@ def memory_panel(axes: Axes, view: Timeline, index: int, *, scale: Scale, gutter
         peak = curve.peak / scale.divisor
         at, name = [curve.peak_time], f"peak-{index}"
         axes.plot(at, [peak], "o", color=colour, markersize=3.2, clip_on=False, gid=name)
-    time_axis(axes, view)
+    time_axis(axes, view, marks=9 if is_stacked else 3)
     axes.set_ylim(0, top * 1.12)
     axes.set_yticks(*_levels(top))
     axes.tick_params(labelsize=7.5, length=2.5)
-    _words(axes, curve, scale, gutter)
+    _words(axes, curve, scale, is_stacked=is_stacked, gutter=gutter)
 
 
 def _levels(top: float) -> tuple[list[float], list[str]]:
@@ -201,12 +209,18 @@ def _levels(top: float) -> tuple[list[float], list[str]]:
     return [0.0, float(round_top)], ["0", f"{round_top:,g}"]
 
 
-def _words(axes: Axes, curve: MemoryCurve, scale: Scale, gutter: float) -> None:
+def _words(
+    axes: Axes, curve: MemoryCurve, scale: Scale, *, is_stacked: bool, gutter: float
+) -> None:
     """The store's name, its peak with the unit, and its capacity."""
     peak = f"peak {scale.amount(curve.peak)}"
     cap = "" if curve.capacity is None else f"cap {scale.number(curve.capacity)}"
     colour = CAPACITY if curve.is_over else "#222222"
     name = curve.name.removeprefix("memory of ")
+    if not is_stacked:
+        words = ", ".join(filter(None, [f"{name}: {peak}", cap]))
+        axes.set_title(words, fontsize=7.5, color=colour, loc="left", pad=3, parse_math=False)
+        return
     axes.set_ylabel(
         name[:14], rotation=0, ha="right", va="center", labelpad=9, fontsize=8, parse_math=False
     )

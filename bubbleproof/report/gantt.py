@@ -74,7 +74,8 @@ LEAST_MM, MOST_MM = 60, 600
 _NARROW = 6.0  # below, the margins are those of a column
 _LETTER = 0.55  # the width of a letter, as a share of the font size
 RESOLVED = 500  # cells side by side: three of a PNG's pixels each
-PANEL = 0.5  # of a memory curve
+STACKED = 8  # up to so many memory curves stand under one another on the chart's time axis
+_COLUMNS = 4
 _MAX_TITLE = 160  # characters; a longer title ends in an ellipsis
 STYLE = {
     "svg.fonttype": "none",
@@ -118,6 +119,7 @@ class _Layout:
     chart: float
     memory: float
     notes: float
+    panel: float
     width: float
     left: float
     right: float
@@ -140,11 +142,15 @@ class _Layout:
     def of(cls, view: Timeline, legend_lines: int, width: float) -> _Layout:
         left, right = cls.margins(width)
         rows, curves = len(view.rows), len(view.memory)
+        stacked = curves <= STACKED
+        panel = 0.5 if stacked else 0.95
+        lines = curves if stacked else -(-curves // _COLUMNS)
         return cls(
             header=0.7 + 0.2 * legend_lines,
             chart=min(max(0.34 * rows, 0.7), 7.5),
-            memory=PANEL * curves + 0.35 if curves else 0.0,
+            memory=panel * lines + 0.35 if curves else 0.0,
             notes=0.17 * len(view.notes) + (0.08 if view.notes else 0.0),
+            panel=panel,
             width=width,
             left=left,
             right=right,
@@ -279,22 +285,46 @@ def _memory(figure: Figure, view: Timeline, layout: _Layout) -> None:
     if not view.memory:
         return
     scale = Scale.of(view.memory_unit, max(curve.top for curve in view.memory))
+    stacked = len(view.memory) <= STACKED
     top = layout.header + layout.chart + 0.62
     _say(figure, layout, top - 0.1, f"Memory ({scale.name})", fontsize=8.5, fontweight="bold")
+    columns = 1 if stacked else _COLUMNS
+    pitch = (layout.width - layout.left - (layout.right if stacked else 0.3)) / columns
+    lines = -(-len(view.memory) // columns)
     for index in range(len(view.memory)):
-        name, height = f"memory-axes-{index}", PANEL - 0.12
-        axes = _axes(figure, layout, top=top + index * PANEL, height=height, name=name)
-        memory_panel(axes, view, index, scale=scale, gutter=layout.right - 0.1)
-        axes.tick_params(labelbottom=index == len(view.memory) - 1)
-    axes.set_xlabel(f"time ({plural(view.unit)})", fontsize=8, labelpad=1.5)
+        line, column = divmod(index, columns)
+        axes = _axes(
+            figure,
+            layout,
+            top=top + line * layout.panel + (0.0 if stacked else 0.16),
+            height=layout.panel - (0.12 if stacked else 0.34),
+            left=layout.left + column * pitch,
+            width=pitch - (0.0 if stacked else 0.35),
+            name=f"memory-axes-{index}",
+        )
+        memory_panel(axes, view, index, scale=scale, is_stacked=stacked, gutter=layout.right - 0.1)
+        is_lowest = line == lines - 1 or index + columns >= len(view.memory)
+        axes.tick_params(labelbottom=is_lowest)
+        if is_lowest:
+            axes.set_xlabel(f"time ({plural(view.unit)})", fontsize=8, labelpad=1.5)
 
 
-def _axes(figure: Figure, layout: _Layout, *, top: float, height: float, name: str) -> Axes:
-    """Axes as wide as the chart by their distance from the figure's top in inches."""
-    left, whole, bottom = layout.left, layout.width, layout.total - top - height
-    wide = whole - left - layout.right
+def _axes(
+    figure: Figure,
+    layout: _Layout,
+    *,
+    top: float,
+    height: float,
+    name: str,
+    left: float | None = None,
+    width: float | None = None,
+) -> Axes:
+    """Axes by their distance from the figure's top and left in inches."""
+    begin = layout.left if left is None else left
+    wide = layout.width - layout.left - layout.right if width is None else width
+    whole, bottom = layout.width, layout.total - top - height
     axes = figure.add_axes(
-        (left / whole, bottom / layout.total, wide / whole, height / layout.total)
+        (begin / whole, bottom / layout.total, wide / whole, height / layout.total)
     )
     axes.set_gid(name)
     axes.spines[["top", "right"]].set_visible(False)

@@ -117,7 +117,7 @@ def _runs(
 
 MAX_ROWS = 64
 MAX_BARS = 20_000
-MAX_CURVES = 8
+MAX_CURVES = 16
 MAX_WAITS = 9  # sentences about a standstill
 MARK = 16  # what of the time before it the mark of a standstill takes
 

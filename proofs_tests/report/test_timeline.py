@@ -102,11 +102,11 @@ def test_a_window_says_how_much_lies_outside() -> None:
 def test_many_ranks_are_sampled_and_the_picture_says_so() -> None:
     wide = member("gpipe", p=100, m=1)
     view = timeline(wide.problem, wide.schedule, max_rows=30)
-    # every 4th of 100 ranks is 25; the fullest store (rank 0) is among every 15th
+    # every 4th of 100 ranks is 25; the fullest store (rank 0) is among every 7th
     assert (len(view.rows), view.rows[1]) == (25, "rank 4")
     assert view.notes == (
         "25 of 100 ranks are drawn, every 4th.",
-        "Memory of 7 of 100 stores, every 15th and the fullest.",
+        "Memory of 15 of 100 stores, every 7th and the fullest.",
     )
 
 
