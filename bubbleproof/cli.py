@@ -54,7 +54,7 @@ if TYPE_CHECKING:  # loaded with the command that takes them
     from bubbleproof.commands.replaying.replay_options import ProfileRequest, ReplayRequest
     from bubbleproof.solvers.options import SolveOptions
 
-FRONT = Ends("the picture of a front", (".svg",))
+FRONT = Ends("the picture of a front", (".svg", ".png"))
 PICTURES = Ends("a picture's file", endings(Holds.PICTURE))
 app = typer.Typer(
     name="bubbleproof",
@@ -137,7 +137,7 @@ def pareto(
     time_limit: Annotated[float, seconds_option("Time for each point")] = 30.0,
     workers: Annotated[int | None, Option(help="Processes (default: one per core).")] = None,
     output: Annotated[
-        str | None, Option("-o", "--output", help="Draw it (.svg)."), Target.FILE, FRONT
+        str | None, Option("-o", "--output", help="Draw it (.svg, .png)."), Target.FILE, FRONT
     ] = None,
     schedules: Annotated[
         str | None, Option(help="Write each point's schedule to this folder."), Target.FOLDER

@@ -21,6 +21,7 @@ from bubbleproof.parallel import open_executor
 from bubbleproof.planners.published_points import PublishedPoint, common_capacity, published_point
 from bubbleproof.platforms import num_cores
 from bubbleproof.report.amounts import Scale, time
+from bubbleproof.report.extras import require_drawing
 from bubbleproof.report.solved_result import ProblemInput, read_problem_input
 from bubbleproof.solvers import Result, SolveOptions
 from bubbleproof.solvers.pareto_front import Front, pareto
@@ -41,6 +42,7 @@ def run_pareto(
     json: bool,
 ) -> int:
     """Find the front, print it, and draw it and write its schedules where asked."""
+    require_drawing([] if output is None else [output])
     source = read_problem_input(problem)
     if source.has_choices:
         raise ValueError(f"{problem}: pareto takes no [choices]")

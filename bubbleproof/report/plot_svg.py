@@ -15,7 +15,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from math import ceil, floor, log10
 
-from bubbleproof.formats.printable import on_one_line
 from bubbleproof.report.html import escape
 
 WIDTH = 500  # of which a phone shows three quarters
@@ -126,10 +125,6 @@ class SvgPlot:
             f'stroke-width="3"><title>{escape(words)}</title></path>'
         )
 
-    def label(self, x: float, y: float, words: str) -> None:
-        """Words above a mark."""
-        self._parts.append(_text(self._x(x), self._y(y) - 7, words, "middle"))
-
     def limit(self, *, x: float | None = None, y: float | None = None) -> None:
         """A dotted line across the chart at a value of one axis."""
         right, low = WIDTH - _RIGHT, self.height - _BOTTOM
@@ -145,13 +140,9 @@ class SvgPlot:
         box = f'viewBox="0 0 {WIDTH} {self.height}"'
         words = f"{self.y.title} by {self.x.title}".strip()
         return (
-            f'<svg class="plot" {box} role="img" aria-label="{escape(words)}">{self.drawing}</svg>'
+            f'<svg class="plot" {box} role="img" aria-label="{escape(words)}">'
+            f"{''.join(self._parts)}</svg>"
         )
-
-    @property
-    def drawing(self) -> str:
-        """What stands in the chart."""
-        return "".join(self._parts)
 
     def _x(self, value: float) -> float:
         return self._left + self.x.share(value) * (WIDTH - self._left - _RIGHT)
@@ -188,24 +179,6 @@ class SvgPlot:
 
     def _line(self, y: float) -> str:
         return f'<path class="axis" d="M{self._left} {y:.1f}H{WIDTH - _RIGHT}"/>'
-
-
-def picture_of(
-    plot: SvgPlot, title: str, legend: Sequence[tuple[str, str]], lines: Sequence[str]
-) -> str:
-    """A chart as a file of its own: its title above, the legend and more lines below."""
-    top, below = 30, plot.height + 30 + _LINE
-    marks = [f'<circle cx="20" cy="{below + _LINE * row - 5}" r="5" fill="{colour}"/>'
-             for row, (colour, _) in enumerate(legend)]  # fmt: skip
-    told = [(34, words) for _, words in legend] + [(16, words) for words in lines]
-    texts = [_text(x, below + _LINE * row, words, "start") for row, (x, words) in enumerate(told)]
-    return (
-        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} '
-        f'{below + _LINE * len(told)}" font-family="sans-serif" font-size="14">'
-        '<style>.axis { stroke: #d5dae0; }</style><rect width="100%" height="100%" fill="#fff"/>'
-        f'{_text(16, 20, on_one_line(title), "start")}<g transform="translate(0 {top})">'
-        f"{plot.drawing}</g>{''.join([*marks, *texts])}</svg>\n"
-    )
 
 
 def key(entries: Sequence[tuple[str, str]]) -> str:

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from bubbleproof.commands import bench as bench_command
+from bubbleproof.commands import pareto as pareto_command
 from bubbleproof.commands import show as show_command
 from bubbleproof.commands import solve as solve_command
 from bubbleproof.solvers import ProofOrigin, Status, solve
@@ -81,10 +82,16 @@ def test_a_picture_that_was_asked_for_is_refused_before_any_work(
 ) -> None:
     without(monkeypatch, *REPORT)
     monkeypatch.setattr(show_command, "read_schedule_input", no_work)
-    answer = command("show", "1f1b", "p=2", "m=2", "-o", tmp_path / f"x.{ending}")
-    assert (answer.status, answer.out) == (2, "")
-    assert 'which is not installed; run: pip install "bubbleproof[report]"' in answer.err
-    assert answer.err.count("\n") == 1
+    monkeypatch.setattr(pareto_command, "read_problem_input", no_work)
+    asked = {
+        "show": ("1f1b", "p=2", "m=2"),
+        "pareto": (problem(tmp_path),),
+    }
+    for verb, words in asked.items():
+        answer = command(verb, *words, "-o", tmp_path / f"x.{ending}")
+        assert (answer.status, answer.out) == (2, "")
+        assert 'which is not installed; run: pip install "bubbleproof[report]"' in answer.err
+        assert answer.err.count("\n") == 1
 
 
 def test_what_needs_no_library_is_written_without(
@@ -94,8 +101,7 @@ def test_what_needs_no_library_is_written_without(
     for name in ("x.perfetto.json", "x.html"):
         assert command("show", "1f1b", "p=2", "m=2", "-o", tmp_path / name).status == 0
     assert command("show", "1f1b", "p=2", "m=2").status == 0
-    drawn = "-o", tmp_path / "front.svg"
-    assert command("pareto", problem(tmp_path), "--workers", 1, *drawn).status == 0
+    assert command("pareto", problem(tmp_path), "--workers", 1).status == 0
 
 
 @pytest.mark.parametrize("verb", ["pareto"])

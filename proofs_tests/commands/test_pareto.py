@@ -62,7 +62,7 @@ def test_people_read_what_proves_each_point(command: Run, tmp_path: Path) -> Non
 
 def test_unusable_options_are_refused_in_one_line(command: Run, tmp_path: Path) -> None:
     for words, message in (
-        (("-o", "front.pdf"), "must end in .svg"),
+        (("-o", "front.pdf"), "must end in .svg or .png"),
         (("--workers", "0"), "workers must be 1 or more, got 0"),
         (("--time-limit", "0"), "time limit must be above 0 seconds"),
     ):

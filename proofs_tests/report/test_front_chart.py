@@ -51,7 +51,7 @@ def test_one_picture_has_one_sequence_of_bytes(tmp_path: Path) -> None:
 
 
 def test_wrong_endings_and_empty_fronts_are_refused(tmp_path: Path) -> None:
-    with pytest.raises(ValueError, match=r"must end in \.svg, got 'x\.pdf'"):
+    with pytest.raises(ValueError, match=r"must end in \.svg or \.png, got 'x\.pdf'"):
         draw_front("x.pdf", FRONT, [], title="t", unit="us", memory_unit="bytes")
     with pytest.raises(ValueError, match="needs at least one schedule, got none"):
         draw_front(tmp_path / "x.svg", [], [], title="t", unit="us", memory_unit="bytes")
