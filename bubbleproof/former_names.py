@@ -22,11 +22,20 @@ else:  # that module loads tempfile and more
 
 # What begins with an old name, after ``bubbleproof.``, and what it begins with now.
 MOVED = {
+    "commands.papers": "papers.commands",
     "commands.planning.cluster_results": "planners.cluster_results",
     "commands.planning.configuration_words": "planners.configuration_words",
+    "commands.planning.paper_results": "papers.planning.paper_results",
+    "commands.planning.plan_paper": "papers.planning.plan_paper",
     "commands.planning.plan_results": "planners.plan_results",
     "commands.results": "report.solved_result",
     "costs.times.fitted_constants": "costs.times.constants",
+    "door_papers": "papers.door_papers",
+    "formats.layouts.paper_layout": "papers.planning.paper_layout",
+    "papers.claims.registry": "papers.registry",
+    "papers.planning.derived": "papers.planning.plan_paper",
+    "theory.families.evicting.bpipe_literal": "papers.bpipe.bpipe_literal",
+    "theory.pipelines.shapes.node_places": "papers.bpipe.node_places",
 }
 
 
