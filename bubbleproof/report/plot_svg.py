@@ -200,7 +200,7 @@ def picture_of(
     told = [(34, words) for _, words in legend] + [(16, words) for words in lines]
     texts = [_text(x, below + _LINE * row, words, "start") for row, (x, words) in enumerate(told)]
     return (
-        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} '
+        f'<svg xmlns="http://www.w3.org/2000/svg" width="800" viewBox="0 0 {WIDTH} '
         f'{below + _LINE * len(told)}" font-family="sans-serif" font-size="14">'
         '<style>.axis { stroke: #d5dae0; }</style><rect width="100%" height="100%" fill="#fff"/>'
         f'{_text(16, 20, on_one_line(title), "start")}<g transform="translate(0 {top})">'
