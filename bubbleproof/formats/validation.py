@@ -8,23 +8,12 @@ whole number never from ``1.0`` or ``true``.
 
 from __future__ import annotations
 
-import ast
-import inspect
 from collections.abc import Iterable, Mapping, Sequence
 from copy import deepcopy
-from itertools import pairwise
-from textwrap import dedent
 from typing import Annotated, Any, ClassVar, TypeVar, cast
 
-from pydantic import (
-    BaseModel,
-    BeforeValidator,
-    ConfigDict,
-    Field,
-    GetJsonSchemaHandler,
-    ValidationError,
-)
-from pydantic_core import CoreSchema, ErrorDetails
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
+from pydantic_core import ErrorDetails
 
 from bubbleproof.formats.errors import UnusableInput, quoted, values_at
 from bubbleproof.formats.sizes import LARGEST
@@ -58,39 +47,6 @@ class Layout(BaseModel):
 
     model_config = ConfigDict(extra="forbid", strict=True, frozen=True, defer_build=True)
     MAKES: ClassVar[type[Any] | None] = None
-
-    @classmethod
-    def __get_pydantic_json_schema__(
-        cls, core_schema: CoreSchema, handler: GetJsonSchemaHandler
-    ) -> dict[str, Any]:
-        """The schema, in which each field is described by the text below it.
-
-        Pydantic's ``use_attribute_docstrings`` reads the source whenever a layout is made, which
-        takes longer than reading a small file.
-        """
-        made = handler(core_schema)
-        properties = handler.resolve_ref_schema(made).get("properties", {})
-        for layout in cls.__mro__[: cls.__mro__.index(Layout)]:
-            for name, text in _texts_below(layout).items():
-                properties[name].setdefault("description", text)
-        return made
-
-
-def _texts_below(layout: type) -> dict[str, str]:
-    """What stands below the fields of a class in its source, where it has one."""
-    try:
-        [made] = ast.parse(dedent(inspect.getsource(layout))).body
-    except OSError:
-        return {}
-    return {
-        field.target.id: inspect.cleandoc(text.value.value)
-        for field, text in pairwise(made.body if isinstance(made, ast.ClassDef) else ())
-        if isinstance(field, ast.AnnAssign)
-        and isinstance(field.target, ast.Name)
-        and isinstance(text, ast.Expr)
-        and isinstance(text.value, ast.Constant)
-        and isinstance(text.value.value, str)
-    }
 
 
 def described(value: object, place: str) -> Any:

@@ -12,7 +12,7 @@ needs: that *corner* is shown hollow. The line joins what nothing shown beats in
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from bubbleproof.report.amounts import Scale, TimeScale
@@ -111,36 +111,23 @@ def ranked_table(
     return section(title, shown, paragraph(explained, css="soft"))
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Memory:
-    """The axis of memory: the fullest rank's peak, or, where capacities differ, its share."""
+def _memory_axis(
+    points: Sequence[PlanPoint], memory_unit: str, capacities: Sequence[int | None]
+) -> tuple[str, list[float], float | None]:
+    """The axis of memory: its title, each point's value and the limit.
 
-    title: str
-    of: Callable[[Sequence[int]], float]
-    limit: float | None
-
-    @classmethod
-    def axis(
-        cls, points: Sequence[PlanPoint], memory_unit: str, capacities: Sequence[int | None]
-    ) -> _Memory:
-        """``capacities`` are those of the ranks' memory, in the order of a point's peaks."""
-        if len(set(capacities)) > 1:
-            return cls(
-                title="peak memory of the rank nearest to its capacity (% of it)",
-                of=lambda peaks: max(
-                    100 * peak / room
-                    for peak, room in zip(peaks, capacities, strict=True)
-                    if room is not None
-                ),
-                limit=100.0,
-            )
-        scale = Scale.of(memory_unit, max((max(point.peaks) for point in points), default=0))
-        room = next(iter(capacities), None)
-        return cls(
-            title=f"peak memory of the fullest rank ({scale.name})",
-            of=lambda peaks: max(peaks) / scale.divisor,
-            limit=None if room is None else room / scale.divisor,
-        )
+    It has the fullest rank's peak, or, where capacities differ, its share. ``capacities`` are those
+    of the ranks' memory, in the order of a point's peaks.
+    """
+    if len(set(capacities)) > 1:
+        each = [zip(point.peaks, capacities, strict=True) for point in points]
+        shares = [max(100 * peak / room for peak, room in of if room is not None) for of in each]
+        return "peak memory of the rank nearest to its capacity (% of it)", shares, 100.0
+    scale = Scale.of(memory_unit, max(max(point.peaks) for point in points))
+    room = next(iter(capacities), None)
+    limit = None if room is None else room / scale.divisor
+    values = [max(point.peaks) / scale.divisor for point in points]
+    return f"peak memory of the fullest rank ({scale.name})", values, limit
 
 
 def trades(
@@ -152,15 +139,16 @@ def trades(
     """
     if not points:
         return ""
-    memory = _Memory.axis(points, memory_unit, capacities)
+    title, memory, limit = _memory_axis(points, memory_unit, capacities)
     time = TimeScale.of(unit, max(point.value for point in points))
-    places = [(memory.of(point.peaks), time.scaled(point.value)) for point in points]
-    peaks = [peak for peak, _ in places] + ([] if memory.limit is None else [memory.limit])
-    across = AxisRange(*around(peaks), memory.title)
-    upright = AxisRange(*around([value for _, value in places]), f"makespan ({time.name})")
+    spans = [time.scaled(point.value) for point in points]
+    places = [*zip(memory, spans, strict=True)]
+    peaks = memory + ([] if limit is None else [limit])
+    across = AxisRange(*around(peaks), title)
+    upright = AxisRange(*around(spans), f"makespan ({time.name})")
     plot = SvgPlot(across, upright, height=HEIGHT)
-    if memory.limit is not None:
-        plot.limit(x=memory.limit)
+    if limit is not None:
+        plot.limit(x=limit)
     front = lower_left(places)
     plot.stairs(front, _FRONT)
     for point, place in zip(points, places, strict=True):

@@ -99,9 +99,7 @@ def assert_valid_file(
     given = read_schedule_input(
         [fspath(path)], dialect=dialect, problem=None if problem is None else fspath(problem)
     )
-    made = given.compute if given.schedule is None else given.schedule
-    verdict = check_whole(given.problem, made, lowered=given.lowered, semantics=semantics)
-    return _required(verdict)
+    return _required(check_every_rule(given.to_judge, semantics))
 
 
 def _required(verdict: Verdict) -> Verdict:

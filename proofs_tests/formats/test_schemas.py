@@ -2,27 +2,67 @@
 
 from __future__ import annotations
 
+import ast
+import inspect
 import json
 import subprocess
 import sys
 from functools import reduce
+from itertools import pairwise
 from operator import or_
 from pathlib import Path
+from textwrap import dedent
 from typing import Annotated, Any
 
 import pytest
 from pydantic import Field, TypeAdapter
+from pydantic.json_schema import GenerateJsonSchema, JsonSchemaValue
+from pydantic_core.core_schema import ModelSchema
 
 from bubbleproof.formats.certificate_layouts import LAYOUTS, CasesLayout
 from bubbleproof.formats.layouts.cluster_layout import ClusterFileLayout
 from bubbleproof.formats.layouts.problem_file_layout import problem_layout
 from bubbleproof.formats.schedule_json import VERSIONS
+from bubbleproof.formats.validation import Layout
 from proofs_tests.report.replay_layout import ReplayLayout
 
+SCHEMAS = Path(__file__).parents[2] / "docs" / "reference" / "schemas"
 CERTIFICATE: Any = Annotated[
     reduce(or_, [*LAYOUTS.values(), CasesLayout]), Field(discriminator="kind")
 ]
-SCHEMAS = Path(__file__).parents[2] / "docs" / "reference" / "schemas"
+
+
+class DescribedSchema(GenerateJsonSchema):
+    """The schema of layouts, in which each field is described by the text below it.
+
+    Pydantic's ``use_attribute_docstrings`` reads the source whenever a layout is made, which takes
+    longer than reading a small file.
+    """
+
+    def model_schema(self, schema: ModelSchema) -> JsonSchemaValue:
+        """That of one layout."""
+        made, layout = super().model_schema(schema), schema["cls"]
+        for each in layout.__mro__[: layout.__mro__.index(Layout)]:
+            for name, text in _texts_below(each).items():
+                made["properties"][name].setdefault("description", text)
+        return made
+
+
+def _texts_below(layout: type) -> dict[str, str]:
+    """What stands below the fields of a class in its source, where it has one."""
+    try:
+        [made] = ast.parse(dedent(inspect.getsource(layout))).body
+    except OSError:
+        return {}
+    return {
+        field.target.id: inspect.cleandoc(text.value.value)
+        for field, text in pairwise(made.body if isinstance(made, ast.ClassDef) else ())
+        if isinstance(field, ast.AnnAssign)
+        and isinstance(field.target, ast.Name)
+        and isinstance(text, ast.Expr)
+        and isinstance(text.value, ast.Constant)
+        and isinstance(text.value.value, str)
+    }
 
 
 @pytest.mark.parametrize(
@@ -38,7 +78,10 @@ SCHEMAS = Path(__file__).parents[2] / "docs" / "reference" / "schemas"
 )
 def test_schema_is_up_to_date(name: str, layout: Any) -> None:
     path, dialect = SCHEMAS / f"{name}.json", "https://json-schema.org/draft/2020-12/schema"
-    schema = {"$schema": dialect, **TypeAdapter(layout).json_schema()}
+    schema = {
+        "$schema": dialect,
+        **TypeAdapter(layout).json_schema(schema_generator=DescribedSchema),
+    }
     wanted = json.dumps(schema, indent=2) + "\n"
     assert path.read_text() == wanted, f"write json.dumps(schema, indent=2) to {path.name}"
 

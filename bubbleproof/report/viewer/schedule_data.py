@@ -187,30 +187,23 @@ def _capacities(problem: Problem) -> list[int]:
     return [store.capacity for store in problem.stores if store.capacity is not None]
 
 
-class _BarSort(NamedTuple):
-    """What has one colour: a kind on a chunk, in the whole height of a lane or in a half."""
-
-    kind: int
-    chunk: int
-    lane: int
-
-
 def _sorts(bars: Bars, num_chunks: int) -> tuple[list[Json], Ints]:
     """The sorts of bars, and which of them each bar is."""
     keys = np.stack([bars.actions.kind, bars.chunk, bars.lane], axis=1)
     found, which = np.unique(keys, axis=0, return_inverse=True)
-    each = [_BarSort(*row) for row in found.tolist()]
-    return [_bar_sort(one, num_chunks) for one in each], which.reshape(-1)
+    sorts = [_bar_sort(k, chunk, lane, num_chunks) for k, chunk, lane in found.tolist()]
+    return sorts, which.reshape(-1)
 
 
-def _bar_sort(one: _BarSort, num_chunks: int) -> Json:
-    kind = Kind(one.kind)
-    colour = fill(kind, chunk=one.chunk, num_chunks=num_chunks)
+def _bar_sort(number: int, chunk: int, lane: int, num_chunks: int) -> Json:
+    """What has one colour: a kind on a chunk, in the whole height of a lane or in a half."""
+    kind = Kind(number)
+    colour = fill(kind, chunk=chunk, num_chunks=num_chunks)
     return {
         "kind": kind.name,
         "words": WORDS[kind],
-        "chunk": one.chunk,
-        "half": one.lane,
+        "chunk": chunk,
+        "half": lane,
         "fill": colour,
         "seam": darker(colour),
         "ink": text_on(colour),
