@@ -17,7 +17,7 @@ from functools import cache
 from pathlib import Path
 
 from bubbleproof.commands.serving.judged_view import JudgedView, judged_view
-from bubbleproof.commands.serving.offered_schedules import OfferedFile
+from bubbleproof.commands.serving.offered_schedules import OfferedSchedule
 from bubbleproof.commands.serving.view_request import ViewRequest, read_request
 from bubbleproof.door_files import read
 from bubbleproof.formats import (
@@ -181,8 +181,8 @@ def _asked(path: str) -> JudgedView | None:
 
 
 @cache
-def _small() -> OfferedFile:
-    return OfferedFile(given=read_schedule_input(["1f1b", "p=2", "m=3"]))
+def _small() -> OfferedSchedule:
+    return OfferedSchedule.of(read_schedule_input(["1f1b", "p=2", "m=3"]))
 
 
 def _questions() -> list[bytes]:

@@ -294,23 +294,5 @@ FRAMEWORKS = Listing(
     },
     shown=lambda _: {},
 )
-
-
-def run_families(detail: Detail, name: str | None, json: bool) -> int:
-    """Print the families of schedules."""
-    return FAMILIES.run(name, detail, json=json)
-
-
-def run_cards(detail: Detail, name: str | None, json: bool) -> int:
-    """Print the cards."""
-    return CARDS.run(name, detail, json=json)
-
-
-def run_models(detail: Detail, name: str | None, json: bool) -> int:
-    """Print the models."""
-    return MODELS.run(name, detail, json=json)
-
-
-def run_frameworks(detail: Detail, name: str | None, json: bool) -> int:
-    """Print the frameworks."""
-    return FRAMEWORKS.run(name, detail, json=json)
+run_families, run_cards = FAMILIES.run, CARDS.run
+run_models, run_frameworks = MODELS.run, FRAMEWORKS.run

@@ -102,18 +102,14 @@ def _write(
     drawn = None if is_interrupted() else output
     with written_together(schedules, drawn) as (folder, picture):
         if schedules is not None:
-            _write_schedules(source, front, folder)
+            for point in front.points:
+                write_schedule(folder / f"peak-{point.peak}.json", schedule_file(source, point))
         if drawn is not None:
             _draw(source, front, published, picture)
     if schedules is not None:
         say(f"wrote {counted(len(front.points), 'schedule')} to {Path(schedules)}")
     if drawn is not None:
         say(f"wrote {drawn}")
-
-
-def _write_schedules(source: ProblemInput, front: Front, folder: Path) -> None:
-    for point in front.points:
-        write_schedule(folder / f"peak-{point.peak}.json", schedule_file(source, point))
 
 
 def _draw(

@@ -82,7 +82,10 @@ def _write_picture(
     if (traced := written_as(target.name)) is not None:
         traced.write(target, replace(given, schedule=drawn))
     elif target.suffix == ".html":
-        _write_page(given, drawn, stopped, target, span)
+        from bubbleproof.report.page import write_page
+
+        verdict = check_every_rule(given.to_judge)
+        write_page(target, page_of(given, drawn, stopped, verdict, span))
     else:
         from bubbleproof.report.gantt import draw
 
@@ -160,19 +163,6 @@ def _ticks(text: str, unit: str) -> Fraction | None:
     power = SECONDS[found[2]] - SECONDS[unit] if found[2] else 0
     value = Fraction(found[1]) * Fraction(10) ** power
     return value if value <= MAX_START else None
-
-
-def _write_page(
-    given: ScheduleFile,
-    schedule: Schedule,
-    stopped: Standstill | None,
-    target: Path,
-    window: Window | None,
-) -> None:
-    from bubbleproof.report.page import write_page
-
-    verdict = check_every_rule(given.to_judge)
-    write_page(target, page_of(given, schedule, stopped, verdict, window))
 
 
 def page_of(

@@ -33,7 +33,6 @@ class Precision:
     weight: int
     gradient: int
     optimizer: int
-    source: str
 
     @property
     def total(self) -> int:
@@ -42,15 +41,16 @@ class Precision:
 
 
 PRECISIONS = {
-    "bf16": Precision(weight=2, gradient=4, optimizer=12, source="Megatron-LM, 32-bit gradients"),
-    "bf16-gradients": Precision(
-        weight=2, gradient=2, optimizer=12, source="PipeMesh §II-B and IV-A; MEPipe §7.4's 6.375 GB"
-    ),
-    "no-main-weights": Precision(
-        weight=2, gradient=2, optimizer=8, source="MEPipe §4.5: 4m/p + 8m/(dp)"
-    ),
-    "fp32": Precision(weight=4, gradient=4, optimizer=8, source="Adam in 32 bits"),
-    "bpipe": Precision(weight=4, gradient=4, optimizer=12, source="BPipe §1: 20 bytes"),
+    # Megatron-LM, 32-bit gradients.
+    "bf16": Precision(weight=2, gradient=4, optimizer=12),
+    # PipeMesh §II-B and IV-A; MEPipe §7.4's 6.375 GB.
+    "bf16-gradients": Precision(weight=2, gradient=2, optimizer=12),
+    # MEPipe §4.5: 4m/p + 8m/(dp).
+    "no-main-weights": Precision(weight=2, gradient=2, optimizer=8),
+    # Adam in 32 bits.
+    "fp32": Precision(weight=4, gradient=4, optimizer=8),
+    # BPipe §1: 20 bytes.
+    "bpipe": Precision(weight=4, gradient=4, optimizer=12),
 }
 
 
@@ -58,7 +58,6 @@ PRECISIONS = {
 class Accounting:
     """What counts as kept; see the module's text."""
 
-    source: str
     fused_attention: bool = False
     fused_activation: bool = False
     statistics: bool = False
@@ -72,14 +71,12 @@ class Accounting:
 
 
 ACCOUNTINGS = {
-    "megatron": Accounting(source="Korthikanti et al., MLSys 2023, §4; scores kept"),
-    "fused": Accounting(
-        source="the same with a fused attention kernel and its statistics",
-        fused_attention=True,
-        statistics=True,
-    ),
+    # Korthikanti et al., MLSys 2023, §4; scores kept.
+    "megatron": Accounting(),
+    # The same with a fused attention kernel and its statistics.
+    "fused": Accounting(fused_attention=True, statistics=True),
+    # Transformer Engine under Megatron-LM: as fused, and the activation fused as well.
     "engine": Accounting(
-        source="Transformer Engine under Megatron-LM: as fused, and the activation fused as well",
         fused_attention=True,
         fused_activation=True,
         statistics=True,
@@ -87,24 +84,12 @@ ACCOUNTINGS = {
         weighed_inside=True,
         dropout=False,
     ),
-    "bpipe": Accounting(
-        source="BPipe Eq. 4 to 6: a recomputed layer keeps its input whole",
-        split_checkpoint=False,
-        precision="bpipe",
-    ),
-    "pipemesh": Accounting(
-        source="PipeMesh Tables I and II: what operations put out, no scores",
-        fused_attention=True,
-        precision="bf16-gradients",
-    ),
-    "mepipe": Accounting(
-        source="MEPipe §4.5 (its 8m/(dp); §7.4 counts 12m/(dp), the precision bf16-gradients)",
-        fused_attention=True,
-        precision="no-main-weights",
-    ),
-    "tpipe": Accounting(
-        source="T-Pipe Figure 8: inputs of column-split linears are kept whole",
-        fused_attention=True,
-        split_inputs=False,
-    ),
+    # BPipe Eq. 4 to 6: a recomputed layer keeps its input whole.
+    "bpipe": Accounting(split_checkpoint=False, precision="bpipe"),
+    # PipeMesh Tables I and II: what operations put out, no scores.
+    "pipemesh": Accounting(fused_attention=True, precision="bf16-gradients"),
+    # MEPipe §4.5 (its 8m/(dp); §7.4 counts 12m/(dp), the precision bf16-gradients).
+    "mepipe": Accounting(fused_attention=True, precision="no-main-weights"),
+    # T-Pipe Figure 8: inputs of column-split linears are kept whole.
+    "tpipe": Accounting(fused_attention=True, split_inputs=False),
 }

@@ -70,14 +70,19 @@ class JobLayers:
         self.microbatch, self.state = cache(self._microbatch), cache(self._state)
 
     def of(self, at: Deployment, rule: CutRule, microbatches: int = 1) -> ClusterLayers:
-        """The numbers of one of them, as ``cluster_layers`` says.
+        """The numbers of one of them, each rounded to a multiple of the shares.
 
         Parameters
         ----------
         rule
             Which cuts of the layers are tried.
         microbatches
-            Those of a step.
+            Those of a step, which a balanced cut goes by.
+
+        Raises
+        ------
+        ValueError
+            Where the model cannot be cut so.
         """
         static, gathered = self.state(at.of_weights)
         self.cluster.require(at)
@@ -146,33 +151,6 @@ class JobLayers:
             activation=_bytes(saved, self.shares),
             static=static,
         )
-
-
-def cluster_layers(
-    model: Transformer,
-    at: Deployment,
-    cluster: Cluster,
-    rule: CutRule,
-    shares: int = 1,
-    microbatches: int = 1,
-) -> ClusterLayers:
-    """The numbers of a deployment, its layers cut in one of these ways, and samples in ``shares``.
-
-    Parameters
-    ----------
-    rule
-        Which cuts of the layers are tried.
-    shares
-        Every number is rounded to a multiple of it, so that it divides into so many whole parts.
-    microbatches
-        Those of a step, which a balanced cut goes by.
-
-    Raises
-    ------
-    ValueError
-        Where the model cannot be cut so.
-    """
-    return JobLayers(model, cluster, shares).of(at, rule, microbatches)
 
 
 def _cuts(layers: Layers, stages: int, microbatches: int, room: int) -> tuple[Cut, ...]:

@@ -19,7 +19,6 @@ from math import prod
 from bubbleproof.costs.cluster import Cluster
 from bubbleproof.costs.cluster_layers import ClusterLayers, JobLayers
 from bubbleproof.costs.deployment import Deployment
-from bubbleproof.costs.order_estimates import OrderEstimate, order_estimate
 from bubbleproof.costs.transformer import Transformer
 from bubbleproof.theory.pipelines.shapes.layer_cuts import Cut, CutRule, Layers
 
@@ -113,7 +112,7 @@ class Lists:
     precision: tuple[str, ...] = ("",)
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class CombinationCosts:
     """A combination and its numbers.
 
@@ -126,11 +125,6 @@ class CombinationCosts:
     microbatches: int
     needed: int
     reason: str = ""
-
-    @cached_property
-    def estimate(self) -> OrderEstimate:
-        """What the order that is likely to be the best takes and needs."""
-        return order_estimate(self.numbers, microbatches=self.microbatches)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -140,20 +140,10 @@ def _letters(name: str) -> str:
     return "".join(each for each in name.lower() if each.isalnum())
 
 
-def _known(name: str, row: dict[str, object]) -> KnownModel:
-    match row:
-        case {"family": str(family), "sequence": int(sequence), "source": str(source), **rest}:
-            published = rest.pop("published", None)
-        case _:
-            raise ValueError(f"{name}: a known model states its family, its sequence and a source")
-    if not isinstance(published, int | None):
-        raise ValueError(f"{name}: published must be a whole number, got {published!r}")
-    if isinstance(width := rest.get("feed_forward"), str):
-        rest["feed_forward"] = Fraction(width)
-    return KnownModel(
-        name=name,
-        model=transformer(family, name=name, **rest),
-        sequence=sequence,
-        source=source,
-        published=published,
-    )
+def _known(name: str, row: dict[str, Any]) -> KnownModel:
+    told = {key: row.pop(key) for key in ("sequence", "source")}
+    published, family = row.pop("published", None), row.pop("family")
+    if isinstance(width := row.get("feed_forward"), str):
+        row["feed_forward"] = Fraction(width)
+    model = transformer(family, name=name, **row)
+    return KnownModel(name=name, model=model, published=published, **told)

@@ -16,6 +16,7 @@ these promise, and no answer rests on them.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import lru_cache
 
 from bubbleproof.costs.cluster_layers import ClusterLayers
 from bubbleproof.theory.pipelines.shapes.layer_cuts import Cut
@@ -34,6 +35,7 @@ class OrderEstimate:
     chunks: int
 
 
+@lru_cache(maxsize=1 << 14)
 def order_estimate(numbers: ClusterLayers, *, microbatches: int) -> OrderEstimate:
     """The best of its cuts and chunks.
 

@@ -25,7 +25,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
 
-from bubbleproof.costs.cluster_layers import ClusterLayers, cluster_layers
+from bubbleproof.costs.cluster_layers import ClusterLayers, JobLayers
 from bubbleproof.costs.combinations import CombinationCosts, TrainingJob, counted_deployment
 from bubbleproof.theory.pipelines.pipeline import Pipeline
 from bubbleproof.theory.pipelines.shapes.layer_cuts import Cut
@@ -114,8 +114,8 @@ def _numbers(
     cluster = training.cluster
     cluster = cluster.with_changes(constants={**cluster.constants, **changed})
     at = counted_deployment(training, one.combination)
-    shared = training.rule, training.shares, one.microbatches
-    return cluster_layers(training.model, at, cluster, *shared)
+    numbers = JobLayers(training.model, cluster, training.shares)
+    return numbers.of(at, training.rule, one.microbatches)
 
 
 def _loads(numbers: ClusterLayers, pipeline: Pipeline, cut: Cut) -> dict[int, int]:

@@ -10,6 +10,7 @@ from math import inf
 import numpy as np
 
 from bubbleproof.costs.combinations import AnyCount, Combination, CombinationCosts
+from bubbleproof.costs.order_estimates import order_estimate
 from bubbleproof.costs.state import stage_weights, state_bytes
 from bubbleproof.formats.clusters.cluster_toml import ClusterFile
 from bubbleproof.formats.clusters.deployed_space import all_listed
@@ -112,7 +113,7 @@ def _state_alone(file: ClusterFile) -> str:
 
 def _place(one: CombinationCosts) -> tuple[bool, int]:
     """The shortest first, of those that do not fit that of the least need."""
-    estimate = one.estimate
+    estimate = order_estimate(one.numbers, microbatches=one.microbatches)
     return estimate.is_large, estimate.needed if estimate.is_large else estimate.iteration
 
 
@@ -130,7 +131,7 @@ def _neighbours(listed: Sequence[Combination]) -> Callable[[int], list[int]]:
 
 
 def _line(best: CombinationCosts, number: int, listed: int, seconds: float) -> str:
-    estimate = best.estimate
+    estimate = order_estimate(best.numbers, microbatches=best.microbatches)
     name = (
         "none fits yet"
         if estimate.is_large

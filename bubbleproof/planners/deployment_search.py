@@ -191,8 +191,8 @@ class DeploymentSearch(PlanSearch[ClusterPlan | NoClusterPlan]):
         waiting = sorted(
             self.open_ones,
             key=lambda one: (
-                one.counted.estimate.is_large,
-                self._placed(one, one.counted.estimate.iteration, one.counted.estimate.needed),
+                one.estimate.is_large,
+                self._placed(one, one.estimate.iteration, one.estimate.needed),
             ),
         )
         again: list[DeploymentStanding] = []
@@ -238,7 +238,7 @@ class DeploymentSearch(PlanSearch[ClusterPlan | NoClusterPlan]):
     ) -> DeploymentStanding:
         """The best by its estimate; as long as nothing fits and seconds go, that of most room."""
         is_in_need = most is None and used > ROOM_SHARE * self.all_of_it
-        is_in_need = is_in_need and waiting[0].counted.estimate.is_large
+        is_in_need = is_in_need and waiting[0].estimate.is_large
         if self.options.work is None and is_in_need:
             return min(waiting, key=lambda one: one.counted.needed)
         return waiting[0]

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from math import inf
 
 from bubbleproof.costs.combinations import CombinationCosts
+from bubbleproof.costs.order_estimates import OrderEstimate, order_estimate
 from bubbleproof.planners.candidate_standing import CandidateStanding, legal_candidates
 from bubbleproof.planners.cluster_planned import DeploymentRow, solved_deployment
 from bubbleproof.planners.known_schedules import KnownSchedule, is_schedule_of
@@ -84,6 +85,11 @@ class DeploymentStanding:
         """Where no candidate has room."""
         if self.bound == NEVER:
             self.reason = self.counted.reason or NO_ROOM
+
+    @property
+    def estimate(self) -> OrderEstimate:
+        """What the order that is likely to be the best takes and needs."""
+        return order_estimate(self.counted.numbers, microbatches=self.counted.microbatches)
 
     @property
     def step_end(self) -> int:

@@ -231,11 +231,6 @@ class CandidateResults(SearchResults):
         """Those that have a schedule."""
         return tuple(one for one in self.judged if isinstance(one, SolvedCandidate))
 
-    @property
-    def front(self) -> tuple[SolvedCandidate, ...]:
-        """Of the schedules found, those that no other beats in makespan and in peak memory."""
-        return front_of(self.solved)
-
     def ranked(
         self, by: Callable[[SolvedCandidate], float] | None = None
     ) -> tuple[CandidateResult, ...]:

@@ -11,6 +11,7 @@ import pytest
 
 import bubbleproof as bp
 from bubbleproof.costs.combinations import AnyCount, Combination, counted, legal
+from bubbleproof.costs.order_estimates import order_estimate
 from bubbleproof.formats.clusters.cluster_toml import (
     ClusterFile,
     cluster_file_of_text,
@@ -195,7 +196,8 @@ def test_the_best_are_counted_first(name: str, monkeypatch: pytest.MonkeyPatch) 
     assert sorted(map(id, listed)) == sorted(map(id, order))
 
     def best(counts: list[AnyCount]) -> int:
-        fits = [one.estimate for one in legal(counts) if not one.estimate.is_large]
+        every = (order_estimate(o.numbers, microbatches=o.microbatches) for o in legal(counts))
+        fits = [one for one in every if not one.is_large]
         return min(each.iteration for each in fits)
 
     assert best(order[: len(order) // 10]) <= 1.1 * best(order)

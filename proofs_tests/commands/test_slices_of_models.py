@@ -7,7 +7,6 @@ from pathlib import Path
 
 import pytest
 
-from bubbleproof.costs.cluster_layers import cluster_layers
 from bubbleproof.formats.clusters.cluster_toml import cluster_file_of_text
 from bubbleproof.formats.clusters.deployed_content import deployments
 from bubbleproof.formats.clusters.deployed_space import all_counted
@@ -15,7 +14,7 @@ from bubbleproof.theory.pipelines.shapes.cut_lists import NamedCuts
 from bubbleproof.theory.pipelines.shapes.shaping import shaped
 from proofs_tests.commands.conftest import Run
 from proofs_tests.commands.small_cluster import SMALL
-from proofs_tests.costs.cluster_cases import CARDS, MODEL
+from proofs_tests.costs.cluster_cases import CARDS, MODEL, cluster_layers
 from proofs_tests.costs.test_cluster_times import ONE
 
 PLAN = """[plan]

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from bubbleproof.costs import Deployment, transformer
+from bubbleproof.costs import Deployment, Transformer, transformer
 from bubbleproof.costs.cluster import Cluster
+from bubbleproof.costs.cluster_layers import ClusterLayers, JobLayers
 from bubbleproof.costs.combinations import AnyCount, Lists, TrainingJob, combinations, counted
 from bubbleproof.costs.times.cards import Card
 from bubbleproof.costs.times.constants import starts
 from bubbleproof.costs.times.profiles import software
 from bubbleproof.theory.pipelines.shapes.cut_lists import NamedCuts
+from bubbleproof.theory.pipelines.shapes.layer_cuts import CutRule
 
 MODEL = transformer("llama", layers=4, hidden=256, heads=4, feed_forward=512, vocabulary=1000)
 CARD = Card(
@@ -45,3 +47,15 @@ def with_memory(memory: int) -> TrainingJob:
 def all_counted(training: TrainingJob, lists: Lists) -> list[AnyCount]:
     """Every combination, with its numbers."""
     return [counted(training, each) for each in combinations(training, lists)]
+
+
+def cluster_layers(
+    model: Transformer,
+    at: Deployment,
+    cluster: Cluster,
+    rule: CutRule,
+    shares: int = 1,
+    microbatches: int = 1,
+) -> ClusterLayers:
+    """The numbers of one deployment, as a job's are made."""
+    return JobLayers(model, cluster, shares).of(at, rule, microbatches)

@@ -11,7 +11,6 @@ import pytest
 
 from bubbleproof.costs import Deployment, known_model, layer_saved
 from bubbleproof.costs.cluster import Cluster
-from bubbleproof.costs.cluster_layers import cluster_layers
 from bubbleproof.costs.cluster_times import cluster_times
 from bubbleproof.costs.combinations import (
     CombinationCosts,
@@ -29,7 +28,7 @@ from bubbleproof.theory.families import family
 from bubbleproof.theory.model.measures import measure
 from bubbleproof.theory.pipelines.pipeline import Pipeline
 from bubbleproof.theory.pipelines.shapes.cut_lists import NamedCuts
-from proofs_tests.costs.cluster_cases import CARDS, MODEL, TRAINING
+from proofs_tests.costs.cluster_cases import CARDS, MODEL, TRAINING, cluster_layers
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "cluster" / "llama-13b-64xA100.toml"
 ONE = Deployment(sequence=256, accounting="fused", data=4)

@@ -13,6 +13,7 @@ from bubbleproof.parallel import open_executor
 from bubbleproof.planners import NoPlanFound, Plan, PlanOptions, SolvedCandidate, plan
 from bubbleproof.planners.outcome import Outcome
 from bubbleproof.planners.pipeline_search import least_capacity
+from bubbleproof.planners.planned import front_of
 from bubbleproof.solvers import SolveOptions, Status, solve
 from bubbleproof.theory.pipelines.allowed import AllowedChoices, AllowedEvictions, AllowedRecompute
 from bubbleproof.theory.pipelines.pipeline import Pipeline
@@ -85,7 +86,7 @@ def test_the_winner_is_one_of_the_choices_and_its_proofs_are_accepted(found: Pla
 
 
 def test_the_front_falls_in_memory_as_it_grows_in_time(found: Plan) -> None:
-    points = [(one.value, one.peak_memory) for one in found.front]
+    points = [(one.value, one.peak_memory) for one in front_of(found.solved)]
     assert points[0][0] == found.value
     assert points == sorted(points)
     assert [peak for _, peak in points] == sorted({peak for _, peak in points}, reverse=True)

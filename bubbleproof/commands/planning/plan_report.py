@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from importlib.metadata import version
 
 from bubbleproof.commands.planning.other_plans import OtherChoice
@@ -95,17 +96,11 @@ def _points(file: ProblemFile, found: Plan, timed: Timed) -> list[PlanPoint]:
     for one in ranked(file, found, timed):
         if not isinstance(one, SolvedCandidate):
             continue
-        spans = timed.get(str(one.candidate))
-        points.append(
-            PlanPoint(
-                name=shape_text(one.candidate),
-                value=one.value,
-                peaks=one.measured.peak_memory,
-                expected=None if spans is None else spans.expected,
-                p5=None if spans is None else spans.p5,
-                p95=None if spans is None else spans.p95,
-            )
-        )
+        name, peaks = shape_text(one.candidate), one.measured.peak_memory
+        point = PlanPoint(name=name, value=one.value, peaks=peaks)
+        if (spans := timed.get(str(one.candidate))) is not None:
+            point = replace(point, expected=spans.expected, p5=spans.p5, p95=spans.p95)
+        points.append(point)
     return points
 
 

@@ -11,7 +11,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import ClassVar, Self
 
 from bubbleproof.commands.serving.pipeline_changes import ChangesLayout, changed, numbers
 from bubbleproof.commands.serving.view_request import FileRequest
@@ -35,43 +34,34 @@ from bubbleproof.verify.every_rule import check_every_rule
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class OfferedFile:
-    """The orders of a file, which are those of its shape."""
-
-    given: ScheduleFile
-    has_shape: ClassVar[bool] = False
-
-    @property
-    def name(self) -> str:
-        return self.given.name
-
-    @property
-    def pipeline(self) -> Pipeline | None:
-        return self.given.pipeline
-
-    def made(self, changes: ChangesLayout | None = None) -> ScheduleFile:
-        """The schedule where ticks or links are others. Raises ``ValueError`` as ``retimed``."""
-        return self.given if changes is None else retimed(self.given, changes)
-
-    def renamed(self, name: str) -> Self:
-        """Under another name."""
-        return replace(self, given=replace(self.given, name=name))
-
-
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class OfferedFamily:
-    """A family's order of a problem's pipeline, whose shape may be changed."""
+class OfferedSchedule:
+    """The orders of a file, which are those of its shape; or a ``family``'s order of a problem's
+    pipeline, whose shape may be changed."""
 
     name: str
-    family: str
-    pipeline: Pipeline
-    has_shape: ClassVar[bool] = True
+    pipeline: Pipeline | None
+    given: ScheduleFile | None = None
+    family: str = ""
+
+    @classmethod
+    def of(cls, given: ScheduleFile) -> OfferedSchedule:
+        """The orders of a file."""
+        return cls(name=given.name, pipeline=given.pipeline, given=given)
+
+    @classmethod
+    def ordered(cls, family: str, pipeline: Pipeline) -> OfferedSchedule:
+        """A family's order."""
+        return cls(name=family, pipeline=pipeline, family=family)
 
     def made(self, changes: ChangesLayout | None = None) -> ScheduleFile:
-        """The family's schedule of the pipeline, with some numbers changed.
+        """The schedule, with some numbers changed.
 
         Raises ``ValueError`` in one line for changes that there is no schedule of.
         """
+        if self.given is not None:
+            named = replace(self.given, name=self.name)
+            return named if changes is None else retimed(named, changes)
+        assert self.pipeline is not None
         wanted = self.pipeline if changes is None else changed(self.pipeline, changes)
         known = family(self.family)
         if (why := known.refusal(wanted)) is not None:
@@ -80,13 +70,6 @@ class OfferedFamily:
         program = with_messages_in_order(problem, known.program(wanted))
         made = ScheduleFile(problem=problem, program=program, pipeline=wanted, name=self.name)
         return timed(made)
-
-    def renamed(self, name: str) -> Self:
-        """Under another name."""
-        return replace(self, name=name)
-
-
-OfferedSchedule = OfferedFile | OfferedFamily
 
 
 def retimed(given: ScheduleFile, changes: ChangesLayout) -> ScheduleFile:
@@ -112,18 +95,19 @@ def offered_schedules(words: Sequence[str], dialect: str | None = None) -> list[
     Raises ``ValueError`` in one line for words that name none.
     """
     if not words[0].lower().endswith(endings(Holds.PROBLEM)):
-        return [OfferedFile(given=read_schedule_input(words, dialect=dialect))]
+        return [OfferedSchedule.of(read_schedule_input(words, dialect=dialect))]
     if len(words) > 1:
         raise ValueError(f"expected nothing after the problem {words[0]}, got {words[1]!r}")
     pipeline = read_problem(words[0]).pipeline
-    offers = [OfferedFamily(name=name, family=name, pipeline=pipeline) for name in families()]
+    offers = [OfferedSchedule.ordered(name, pipeline) for name in families()]
     fitting = [one for one in offers if family(one.family).refusal(pipeline) is None]
     if not fitting:
         raise ValueError(
             f"{words[0]}: no published family takes this problem as it is; give serve a schedule "
             "of it, as solve writes one with -o schedule.json"
         )
-    others = [one.renamed(f"{one.name} (in another shape)") for one in offers if one not in fitting]
+    others = [one for one in offers if one not in fitting]
+    others = [replace(one, name=f"{one.name} (in another shape)") for one in others]
     return [*sorted(fitting, key=lambda one: _badness(one.made())), *others]
 
 
@@ -152,7 +136,8 @@ def opened_schedules(asked: FileRequest) -> list[OfferedSchedule]:
         except ValueError as error:
             raise ValueError(str(error).replace(str(path), name)) from None
     stem = Path(name).stem
-    return [one.renamed(stem if one.name == "opened" else f"{stem}: {one.name}") for one in found]
+    names = (stem if one.name == "opened" else f"{stem}: {one.name}" for one in found)
+    return [replace(one, name=name) for one, name in zip(found, names, strict=True)]
 
 
 _SHORT = ("v", "s", "f", "R", *SEQUENCES)  # in the order in which a page shows them
@@ -175,7 +160,7 @@ def controls(words: Sequence[str], offered: Sequence[OfferedSchedule]) -> dict[s
 def offer(each: OfferedSchedule) -> dict[str, object]:
     """A schedule that may be asked for: its name, and the numbers that may be changed."""
     pipeline = each.pipeline
-    shown = {} if pipeline is None else numbers(pipeline, with_shape=each.has_shape)
+    shown = {} if pipeline is None else numbers(pipeline, with_shape=bool(each.family))
     return {"name": each.name, "numbers": shown}
 
 

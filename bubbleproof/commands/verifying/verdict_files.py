@@ -57,16 +57,12 @@ def _result(of: JudgedFile, trouble: Trouble) -> dict[str, object]:
         "locations": [
             {
                 "physicalLocation": {
-                    "artifactLocation": {"uri": _uri(of.path)},
+                    "artifactLocation": {"uri": quote(PurePath(of.path).as_posix())},
                     "region": region,
                 }
             }
         ],
     }
-
-
-def _uri(path: str) -> str:
-    return quote(PurePath(path).as_posix())
 
 
 def junit(judged: Sequence[JudgedFile]) -> str:

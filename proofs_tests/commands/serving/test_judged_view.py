@@ -8,13 +8,17 @@ from pathlib import Path
 import pytest
 
 from bubbleproof.commands.serving.judged_view import FILES, JudgedView, judged_view
-from bubbleproof.commands.serving.offered_schedules import OfferedFile, controls, offered_schedules
+from bubbleproof.commands.serving.offered_schedules import (
+    OfferedSchedule,
+    controls,
+    offered_schedules,
+)
 from bubbleproof.commands.serving.view_request import SolveRequest, ViewRequest, read_request
 from bubbleproof.formats.inputs import read_schedule_input
 from bubbleproof.theory.families import families
 from bubbleproof.verify.every_rule import check_every_rule
 
-GIVEN = [OfferedFile(given=read_schedule_input(["1f1b", "p=2", "m=3"]))]
+GIVEN = [OfferedSchedule.of(read_schedule_input(["1f1b", "p=2", "m=3"]))]
 
 
 def view(**asked: object) -> JudgedView:
