@@ -51,6 +51,7 @@ MEANT: tuple[str, ...] = (
     "solve of a capped pipeline: a line says what the limit costs",
     "plan, estimate --json: an estimate's band is of the nearest sources; notes, yours, what_if",
     "plan of slices: Seq1F1B, SlimPipe are among the orders; claims --paper field --json: theirs",
+    "claims --json: what a schedule computes, each formula once, without contrasts",
 )
 _VOLATILE = {"seconds", "versions", "machine", "elapsed", "cores"}
 # with the spaces around: a column is as wide as the seconds in it

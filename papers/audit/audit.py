@@ -5,13 +5,11 @@ of ``decide``, however many workers there are and whoever is first: of all faili
 smallest wins. A reading that holds and that a theorem implies is proved once the theorem is proved
 anew.
 
-A *shard* holds cases of some readings of one paper's claims, for one call of a worker. It travels
-to another process, so it names claims by id, readings by name and cases by numbers (readings hold
-functions, which do not travel); workers look claims up by the shard's ``library``, a function that
-is imported by name. A *head* holds the smallest cases of one reading: most of those that fail do so
-there, and are done. The *cells* hold the rest: all cases of a paper that agree in their first two
-parameters (ranks and microbatches for schedules), so that claims that measure the same schedule
-meet in one worker and its caches.
+A *shard* holds cases of some readings of one paper's claims, for one call of a worker: all that
+agree in their first two parameters (ranks and microbatches for schedules), so that claims that
+measure the same schedule meet in one worker and its caches. It travels to another process, so it
+names claims by id, readings by name and cases by numbers (readings hold functions, which do not
+travel); workers look claims up by the shard's ``library``, a function that is imported by name.
 """
 
 from __future__ import annotations
@@ -41,7 +39,6 @@ from bubbleproof.parallel import run_all
 Library = Callable[[], Mapping[str, PaperClaim]]
 ReadingKey = tuple[str, str]  # the id of a claim and the name of one of its readings
 Integers = np.ndarray[tuple[int], np.dtype[np.int64]]
-HEAD = 96  # cases of a head, fewer where their schedules are large
 LOAD = 30_000  # about how many actions the schedules of a shard have in sum
 
 
@@ -101,7 +98,7 @@ class Shard:
 
 
 Advance = Callable[[Shard, int], None]  # a shard that is done, and how many claims are left
-Begin = Callable[[str, int], Advance]  # a stage begins: its name and its load
+Begin = Callable[[int], Advance]  # it begins, with so much load
 Outcomes = Sequence[tuple[ReadingKey, CaseOutcome]]
 
 
@@ -129,35 +126,27 @@ def _known(library: Library) -> Mapping[str, PaperClaim]:
 class Audit:
     """The claims under audit: which cases are still to be looked at, and what was found.
 
-    ``heads()`` comes first; their outcomes go to ``note``, and so do those of ``cells()``, which
-    leaves out the claims that have failed. Then ``decisions()``. ``limit`` takes only the smallest
-    cases of each claim. Workers find the claims by ``library``.
+    The outcomes of ``shards()`` go to ``note``; then ``decisions()``. ``limit`` takes only the
+    smallest cases of each claim. Workers find the claims by ``library``.
     """
 
     chosen: Mapping[str, PaperClaim]
     library: Library
     is_wide: bool
     limit: int | None = None
-    _left: Counter[ReadingKey] | None = None
+    _left: Counter[ReadingKey] = field(default_factory=Counter)
     _found: dict[ReadingKey, CaseOutcome] = field(default_factory=dict)
 
-    def heads(self) -> list[Shard]:
-        """One shard per reading, with its smallest cases.
+    def shards(self) -> list[Shard]:
+        """The cases of all readings, of each paper the largest first.
 
-        Raises ``ValueError`` when the domain of one has no case.
-        """
-        return [self._shard(paper, [head]) for paper, head, _ in self._parts()]
-
-    def cells(self) -> list[Shard]:
-        """The cases beyond the heads of the readings that have not failed, the largest first.
-
-        Neighbours of one paper are joined up to ``LOAD``, so that none is tiny.
+        Neighbours of one paper are joined up to ``LOAD``, so that none is tiny. Raises
+        ``ValueError`` when the domain of a reading has no case.
         """
         cells: dict[tuple[str, tuple[int, ...]], list[Slice]] = defaultdict(list)
-        for paper, _, rest in self._parts():
-            if not self._has_failed(rest.key):
-                for cell, part in rest.cells():
-                    cells[paper, cell].append(part)
+        for paper, every in self._slices():
+            for cell, part in every.cells():
+                cells[paper, cell].append(part)
         papers = list(dict.fromkeys(claim.paper for claim in self.chosen.values()))
         cut = [self._shard(paper, parts) for (paper, _), parts in cells.items()]
         shards: list[Shard] = []
@@ -172,8 +161,7 @@ class Audit:
 
     def note(self, shard: Shard, outcomes: Outcomes) -> None:
         """Keep the smallest failure of each reading, whoever comes first, and what else is told."""
-        if self._left is not None:
-            self._left.subtract(shard.keys)
+        self._left.subtract(shard.keys)
         for key, outcome in outcomes:
             self._found[key] = self._found.get(key, CaseOutcome()).joined(outcome)
 
@@ -197,30 +185,22 @@ class Audit:
         }
 
     def num_left(self) -> int:
-        """How many claims are not decided yet: all that have not failed before ``cells()``."""
+        """How many claims are not decided yet."""
         return sum(not self._is_decided(claim) for claim in self.chosen.values())
 
-    def _has_failed(self, key: ReadingKey) -> bool:
-        return key in self._found and self._found[key].failing is not None
-
     def _is_decided(self, claim: PaperClaim) -> bool:
-        left, keys = self._left, [(claim.id, each.name) for each in claim.readings]
-        if left is None:
-            return bool(keys) and all(map(self._has_failed, keys))
-        return all(self._has_failed(key) or left[key] <= 0 for key in keys)
+        keys = [(claim.id, each.name) for each in claim.readings]
+        return all(key in self._found and self._left[key] <= 0 for key in keys)
 
-    def _parts(self) -> Iterator[tuple[str, Slice, Slice]]:
-        """Of each reading: the paper, its smallest cases, up to HEAD and LOAD or one, the rest."""
+    def _slices(self) -> Iterator[tuple[str, Slice]]:
+        """The paper and all cases of each reading."""
         for claim in self.chosen.values():
             for reading in claim.readings:
                 domain: Domain = reading.domain_for(is_wide=self.is_wide)
                 cases_of(domain, claim.id)
                 rows = domain.table[: self.limit]
                 key, place = (claim.id, reading.name), np.arange(len(rows))
-                whole = Slice(key=key, names=domain.names, rows=rows, place=place)
-                sizes = whole.of(slice(0, HEAD)).loads
-                head = max(1, int((np.cumsum(sizes) <= LOAD).sum()))
-                yield claim.paper, whole.of(slice(0, head)), whole.of(slice(head, None))
+                yield claim.paper, Slice(key=key, names=domain.names, rows=rows, place=place)
 
     def _shard(self, paper: str, slices: Iterable[Slice]) -> Shard:
         parts = tuple(slices)
@@ -234,10 +214,15 @@ def run(audit: Audit, executor: Executor | None, begin: Begin) -> dict[str, Clai
     Ctrl-C ends it with the claims that have been decided by then; the others are missing.
     """
     decided: dict[str, ClaimDecision] = {}
+    shards = audit.shards()
+    advance = begin(sum(shard.load for shard in shards))
+
+    def done(index: int, outcomes: Outcomes) -> None:
+        audit.note(shards[index], outcomes)
+        advance(shards[index], audit.num_left())
+
     try:
-        for stage, make in (("smallest cases", audit.heads), ("other cases", audit.cells)):
-            shards = make()
-            _run_stage(audit, executor, shards, begin(stage, sum(shard.load for shard in shards)))
+        run_all(executor, decide_shard, shards, on_done=done)
         proved: dict[str, bool] = {}
         for name, found in audit.decisions().items():
             findings = (replace(f, is_proved=_is_proved(f, proved)) for f in found.findings)
@@ -245,16 +230,6 @@ def run(audit: Audit, executor: Executor | None, begin: Begin) -> dict[str, Clai
     except KeyboardInterrupt:
         return decided if not audit.num_left() else audit.decisions()
     return decided
-
-
-def _run_stage(
-    audit: Audit, executor: Executor | None, shards: Sequence[Shard], advance: Advance
-) -> None:
-    def done(index: int, outcomes: Outcomes) -> None:
-        audit.note(shards[index], outcomes)
-        advance(shards[index], audit.num_left())
-
-    run_all(executor, decide_shard, shards, on_done=done)
 
 
 def _is_proved(finding: ReadingFinding, proved: dict[str, bool]) -> bool:

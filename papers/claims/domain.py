@@ -42,19 +42,11 @@ RATIOS = ((1, 1), (1, 2), (2, 1), (2, 3), (3, 2), (3, 5))  # (tF, tB)
 class Points(Sequence[Params]):
     """Cases with the same parameters ``names``; ``rows`` is called once, on the first look.
 
-    They stand smallest first, or as they come where ``as_printed``. Raises ``ValueError`` on the
-    first look when a case is there twice.
+    They stand smallest first. Raises ``ValueError`` on the first look when a case is there twice.
     """
 
-    def __init__(
-        self,
-        names: Iterable[str],
-        rows: Callable[[], Iterable[CaseValues]],
-        *,
-        as_printed: bool = False,
-    ) -> None:
-        self.names = tuple(names)
-        self._generate, self._as_printed = rows, as_printed
+    def __init__(self, names: Iterable[str], rows: Callable[[], Iterable[CaseValues]]) -> None:
+        self.names, self._generate = tuple(names), rows
         self._table: CaseTable | None = None
 
     @property
@@ -66,7 +58,7 @@ class Points(Sequence[Params]):
             table = rows[np.lexsort([*columns, rows.sum(axis=1)])]
             if len(table) > 1 and (table[1:] == table[:-1]).all(axis=1).any():
                 raise ValueError(f"a case of {' '.join(self.names)} is there twice")
-            self._table = rows if self._as_printed else table
+            self._table = table
         return self._table
 
     def __len__(self) -> int:
@@ -129,13 +121,12 @@ def domain(
     *,
     where: Condition | str = is_any,
     wide: Domain | None = None,
-    as_printed: bool = False,
     **named: Choice,
 ) -> Domain:
     """Every combination of the columns' values that ``where`` accepts.
 
     A column names one parameter, or several (``tF_tB``), whose values are rows. Values may be a
-    function or a formula of the parameters before. Rows of a table may stand ``as_printed``.
+    function or a formula of the parameters before.
 
     >>> pairs = domain("p = 2 3, m < p", p=(2, 3), m="range(1, p)")
     >>> pairs.points[:]
@@ -150,8 +141,7 @@ def domain(
             if accepts is is_any or accepts(dict(zip(names, row, strict=True))):
                 yield row
 
-    points = Points(names, rows, as_printed=as_printed)
-    return Domain(text=text, points=points, columns=kept, where=accepts, wide=wide)
+    return Domain(text=text, points=Points(names, rows), columns=kept, where=accepts, wide=wide)
 
 
 def case(text: str, **values: int) -> Domain:
@@ -177,27 +167,6 @@ def _combined(
     for value in first(dict(zip(names, begun, strict=False))) if callable(first) else first:
         own = value if isinstance(value, tuple) else (value,)
         yield from _combined(names, choices[1:], (*begun, *own))
-
-
-def worded(
-    parts: Mapping[str, Words],
-    condition: str,
-    where: Condition | str = is_any,
-    wider: Mapping[str, Words] | None = None,
-) -> Domain:
-    """The domain whose text is the columns' words and the condition, which ``where`` is.
-
-    ``wider`` are the columns that its wide one has in place of these.
-    """
-
-    def text(parts: Mapping[str, Words]) -> str:
-        return "; ".join([*(words for words, _ in parts.values() if words), condition])
-
-    found = domain(text(parts), {name: values for name, (_, values) in parts.items()}, where=where)
-    if wider is None:
-        return found
-    values = {name: values for name, (_, values) in wider.items()}
-    return found.widened(text({**parts, **wider}), **values)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -234,15 +203,20 @@ def scope(
 ) -> Domain:
     """The cases that meet the condition, which ``condition`` says in words, on few and on all p."""
 
-    def parts(size: int, ratios: Ratios) -> dict[str, Words]:
-        found: dict[str, Words] = {
+    def sized(size: int, ratios: Ratios) -> tuple[str, dict[str, Choice]]:
+        """The words of the columns with the condition, and their values."""
+        parts: dict[str, Words] = {
             "p": among("p", ranks[size]),
             "m": (looked_at.text, lambda at: looked_at.of(at["p"])),
             **{name: among(name, values[size]) for name, values in others.items()},
+            **({"tF_tB": (ratios_text(ratios), ratios)} if ratios else {}),
         }
-        return {**found, "tF_tB": (ratios_text(ratios), ratios)} if ratios else found
+        words = (text for text, _ in parts.values() if text)
+        return "; ".join([*words, condition]), {name: each for name, (_, each) in parts.items()}
 
-    return worded(parts(0, ratios[:3]), condition, where, parts(1, ratios))
+    text, columns = sized(0, ratios[:3])
+    wide_text, wide_columns = sized(1, ratios)
+    return domain(text, columns, where=where).widened(wide_text, **wide_columns)
 
 
 def among(name: str, values: Iterable[int]) -> Words:

@@ -110,8 +110,8 @@ def audit(chosen: Mapping[str, PaperClaim], request: ClaimsRequest) -> Decisions
     address = request.elsewhere.scheduler
     with open_executor(request.workers, address=address) as executor, bar as progress:
 
-        def begin(stage: str, load: int) -> Advance:
-            task = progress.add_task(stage, total=load, what="")
+        def begin(load: int) -> Advance:
+            task = progress.add_task("cases", total=load, what="")
 
             def advance(shard: Shard, left: int) -> None:
                 what = f"{shard.claims[0]}, {left} claims remain"

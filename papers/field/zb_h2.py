@@ -17,19 +17,12 @@ to tick i + 3m it never waits.
 
 from __future__ import annotations
 
-from bubbleproof.papers.field.zb_h1 import (
-    SplitForm,
-    T,
-    costs,
-    dependencies,
-    lower_bound,
-    order,
-    tightness,
-)
-from bubbleproof.papers.theorems.closed_form import AT_J, I, J, M, P
-from bubbleproof.papers.theorems.terms import Term, all_of, choose
+from bubbleproof.papers.field.split_form import SplitForm, dependencies, order, tightness
+from bubbleproof.papers.theorems.closed_form import AT_J, I, J, M, P, live
+from bubbleproof.papers.theorems.terms import Term, all_of, choose, index, time
 from bubbleproof.papers.theorems.theorem import ObligationPart, Theorem, obligations_of
 
+T = time("t")
 SHAPE = (P >= 1, M >= 2 * P - 1, T > 0)
 
 
@@ -59,8 +52,9 @@ FORM = SplitForm(
     forward=forward,
     input_backward=input_backward,
     weight_backward=weight_backward,
+    ticks=(T, T, T),
+    makespan=(3 * M + P - 1) * T,
     peak=2 * P - 1,
-    peak_at=2 * P - 2,
     warmup=lambda i: 2 * (P - i) - 1,
     delay=lambda i: 2 * i,
 )
@@ -74,6 +68,29 @@ def no_waits(form: SplitForm) -> list[ObligationPart]:
     return [("rank i works from tick i on and is done at i + 3m", AT_J, inside)]
 
 
+def costs(form: SplitForm) -> list[ObligationPart]:
+    """Activations live from the start of F to the end of W; the makespan is kept and reached."""
+    f, w, zero = form.forward, form.weight_backward, 0 * I
+    reached = all_of(f(zero, zero).equals(0), (w(I, M - 1) + T).equals(form.makespan))
+    return [
+        *live(f, lambda i, j: w(i, j) + T, form.peak, 2 * P - 2),
+        ("no task ends after the makespan", AT_J, w(I, J) + T <= form.makespan),
+        ("the makespan is reached", (I.equals(P - 1),), reached),
+    ]
+
+
+def lower_bound(form: SplitForm) -> list[ObligationPart]:
+    """Any schedule: the last rank starts at (p-1)t or later and has 3m tasks to do."""
+    here, after, done = time("any_here"), time("any_next"), index("a")
+    return [
+        ("head: a rank later is t later", (I >= 0, here >= I * T, after >= here + T),
+         after >= (I + 1) * T),
+        ("busy: one more task is t later", (done >= 0, here >= (P - 1 + done) * T, after >= here),
+         after + T >= (P + done) * T),
+        ("no schedule ends earlier", (here >= (P - 1 + 3 * M) * T,), here >= form.makespan),
+    ]  # fmt: skip
+
+
 def theorem(form: SplitForm = FORM) -> Theorem:
     """ZB-H2's left-shifted schedule; peak 2p-1, no waits, makespan (3m+p-1)t."""
     parts = (
@@ -81,7 +98,7 @@ def theorem(form: SplitForm = FORM) -> Theorem:
         *order(form),
         *tightness(form),
         *no_waits(form),
-        *costs(form, I.equals(P - 1)),
+        *costs(form),
         *lower_bound(form),
     )
     return Theorem(

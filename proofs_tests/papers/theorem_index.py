@@ -23,7 +23,7 @@ from proofs_tests.papers.theorems import (
     test_interleaved_starts,
     test_interleaved_timing,
     test_svpp_frontier,
-    test_zb_h1_durations,
+    test_zb_h1_theorem,
 )
 from proofs_tests.papers.theorems.compared import CASES
 
@@ -44,7 +44,7 @@ PARTS = {  # what Coq does not have of it
     "frontier": "in whatever order, for any K, u = w; what rank i needs where they are 0",
     "gpipe": "whole",
     "1f1b": "whole",
-    "zb-h1": "without the peaks",
+    "zb-h1": "at equal durations, without the peaks",
     "bpipe": "that no plan does better, of a pair and of all schedules as fast, m >= 2p",
 }
 ANY_ORDER = {"stages-bound", "frontier"}  # Coq assumes no order of the microbatches
@@ -61,7 +61,6 @@ def _told(sizes: Iterable[tuple[int, ...]]) -> str:
 def compared() -> dict[str, tuple[str, str]]:
     """By theorem: the test that compares it with the package's schedules, and at which sizes."""
     of_each, few = list(test_closed_forms.sizes()), list(test_closed_forms.sizes(5))
-    no_fewer = _told(size for size in of_each if size[1] >= size[0])
     few_no_fewer = _told(size for size in few if size[1] >= size[0])
     return {
         "frontier": ("test_frontier.py", "every order of small problems; p = 1 to 5, m = 1 to 11"),
@@ -69,16 +68,14 @@ def compared() -> dict[str, tuple[str, str]]:
         "1f1b": ("test_closed_forms.py", _told(of_each)),
         "terapipe": ("test_closed_forms.py", f"{_told(few)} of 1 to 3 slices"),
         "bfs": ("test_closed_forms.py", f"{few_no_fewer} of 1 to 3 chunks"),
-        "zb-h1": ("test_closed_forms.py", no_fewer),
+        "zb-h1": ("test_zb_h1_theorem.py", _told(test_zb_h1_theorem.SIZES)),
         "interleaved": ("test_interleaved_timing.py", _told(test_interleaved_timing.SIZES)),
         "interleaved-starts": ("test_interleaved_starts.py", _told(test_interleaved_starts.SIZES)),
         "pipemesh": ("test_pipemesh_timing.py", "60 drawn sequences"),
         "pipemesh-starts": ("test_interleaved_starts.py", _told(test_interleaved_starts.MESHES)),
         "svpp-frontier": ("test_svpp_frontier.py", _told(test_svpp_frontier.SIZES)),
-        "zb-h1-starts": ("test_zb_h1_durations.py", _told(test_zb_h1_durations.SIZES)),
         "v-half-block": ("test_all_ranks.py", "the blocks of p = 1 to 64; peaks of p = 1 to 16"),
         "v-min-block": ("test_all_ranks.py", "the blocks of p = 1 to 64; peaks of p = 1 to 16"),
-        "zb-h1-durations": ("test_zb_h1_durations.py", _told(test_zb_h1_durations.SIZES)),
         "bpipe": ("test_bpipe_walk.py", _told(test_bpipe_walk.SIZES)),
         "bpipe-printed": ("test_bpipe_pairs.py", _told(test_bpipe_pairs.SIZES)),
         **{

@@ -64,7 +64,7 @@ def test_what_the_formulas_name_is_there() -> None:
     assert {each for names in CLAIMS.values() for each in names} <= claims(None).keys()
     told = {row[0] for name in families() for row in theorem_rows(name)}
     assert told <= set(theorems())
-    assert {"1f1b", "zb-h1-durations", "toffload"} <= told
+    assert {"1f1b", "zb-h1", "interleaved-starts"} <= told
     of_svpp = ["svpp-largest", "svpp-few-slices", "svpp-frontier"]
     assert [row[0] for row in theorem_rows("svpp")] == of_svpp
 

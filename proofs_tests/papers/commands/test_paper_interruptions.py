@@ -5,10 +5,11 @@ from __future__ import annotations
 import json
 import os
 import signal
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import pytest
 
+from bubbleproof.papers.audit.audit import Outcomes, Shard
 from bubbleproof.parallel import run_all
 from proofs_tests.commands.test_interruptions import answer, interrupting
 from proofs_tests.own_process import run_alone
@@ -34,15 +35,27 @@ def interrupted_prove() -> None:
     assert "proved" in out
 
 
+def first_alone(
+    _: object,
+    work: Callable[[Shard], Outcomes],
+    shards: Sequence[Shard],
+    *,
+    on_done: Callable[[int, Outcomes], None],
+) -> None:
+    """``run_all``, interrupted after the first shard."""
+    on_done(0, work(shards[0]))
+    raise KeyboardInterrupt
+
+
 def interrupted_claims() -> None:
-    """After the smallest cases: a figure has one and is decided, Appendix A has 120."""
+    """After the first shard: a figure has one case and is decided, Appendix A has 120."""
     from bubbleproof.papers.audit import audit
     from bubbleproof.papers.commands import claims as command
     from bubbleproof.papers.registry import claims
 
     chosen = {name: claims()[name] for name in ("mepipe.figure-5.memory", "bpipe.appA.mu")}
     vars(command)["claims"] = lambda *_: chosen
-    vars(audit)["run_all"] = interrupting(run_all, 2)
+    vars(audit)["run_all"] = first_alone
     status, out = answer("claims", "--audit", "--quick", "--workers", "1", "--json")
     assert status == 130
     verdicts = {claim["id"]: claim["verdict"] for claim in json.loads(out)["claims"]}

@@ -11,12 +11,11 @@ from bubbleproof.papers.field import (
     hanayo_theorem,
     interleaved_starts,
     v_blocks_theorem,
-    zb_h1_durations,
     zb_h2,
     zb_v_theorem,
 )
 from bubbleproof.papers.field import eight_steps_starts as steps
-from bubbleproof.papers.field.zb_h1 import T
+from bubbleproof.papers.field.zb_h2 import T
 from bubbleproof.papers.mepipe import svpp_frontier, svpp_theorem
 from bubbleproof.papers.pipemesh import pipemesh_starts
 from bubbleproof.papers.theorems.closed_form import PAIR, TB, TF, M, P
@@ -187,15 +186,6 @@ def _steps() -> Iterator[Twin]:
 
 def _starts() -> Iterator[Twin]:
     """Of left-shifted starts that other theorems have as some starts."""
-    zb, twin = zb_h1_durations.FORM, TwinMaker(zb_h1_durations.starts_theorem)
-
-    def later(i: Term, j: Term) -> Term:
-        return zb_h1_durations.input_backward(i, j) + choose(j <= i, 0 * T, zb_h1_durations.U)
-
-    yield twin("steady I one u late", replace(zb, input_backward=later), "I is tight")
-    yield twin(
-        "peak one less", replace(zb, peak=P - 1), "F(j) follows W(j-p): never more than the peak"
-    )
     mesh = TwinMaker(pipemesh_starts.theorem)
     right, group = pipemesh_starts.FORM, pipemesh_starts.GROUP
     sooner = replace(right, makespan=right.makespan - PAIR)

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from bubbleproof.papers.field import gpipe_theorem, one_f_one_b_theorem, zb_h1
+from bubbleproof.papers.field import gpipe_theorem, one_f_one_b_theorem
 from bubbleproof.papers.theorems.closed_form import ClosedForm
 from bubbleproof.papers.theorems.terms import Term, index, lift
 from bubbleproof.theory.families import FamilyMember, member
@@ -96,22 +96,3 @@ def test_breadth_first_with_fewer_microbatches_than_ranks_is_another_schedule() 
     start = evaluator(gpipe_theorem.FORM.forward)
     with pytest.raises(AssertionError):
         assert_same(found, {"p": 3, "m": 4, "tF": 1, "tB": 2}, {Kind.F: start})
-
-
-@pytest.mark.parametrize("ticks", [1, 3])
-def test_zb_h1(ticks: int) -> None:
-    form = zb_h1.SplitForm()
-    starts = {
-        Kind.F: evaluator(form.forward),
-        Kind.I: evaluator(form.input_backward),
-        Kind.W: evaluator(form.weight_backward),
-    }
-    for p, m in sizes():
-        if m < p:
-            continue  # the theorem asks for m >= p
-        found = member("zb-h1", p=p, m=m, tF=ticks, tI=ticks, tW=ticks)
-        values = {"p": p, "m": m, "t": ticks}
-        assert_same(found, values, starts)
-        measured = measure(found.problem, found.schedule)
-        assert measured.makespan == form.makespan.value(values)
-        assert set(measured.peak_activations) == {p}

@@ -18,9 +18,9 @@ from bubbleproof.papers.field import (
     interleaved_starts,
     interleaved_theorem,
     one_f_one_b_theorem,
-    zb_h1,
-    zb_h1_durations,
+    zb_h1_theorem,
 )
+from bubbleproof.papers.field.split_form import SplitForm
 from bubbleproof.papers.pipemesh import pipemesh_theorem
 from bubbleproof.papers.theorems import list_places, parametric_bounds
 from bubbleproof.papers.theorems.closed_form import PAIR, TB, TF, ClosedForm, M, P
@@ -46,7 +46,6 @@ def twins() -> tuple[Twin, ...]:
         *_interleaved_starts(),
         *_pipemesh(),
         *_zb_h1(),
-        *_zb_h1_durations(),
         *_bpipe(),
         *_bpipe_pairs(),
         *row_twins(),
@@ -195,28 +194,11 @@ def _pipemesh() -> Iterator[Twin]:
 
 
 def _zb_h1() -> Iterator[Twin]:
-    """Twins of the closed form at equal durations."""
-    form, t, twin = zb_h1.SplitForm(), zb_h1.T, TwinMaker(zb_h1.theorem)
-
-    def weight(i: Term, j: Term) -> Term:
-        late = choose(j <= M - i - 1, (M + P + i + 2 * j) * t, (2 * M + P - 1 + j) * t)
-        return choose(j <= M - P + 1, (2 * P + i + 3 * j) * t, late)
-
-    def early(i: Term, j: Term) -> Term:
-        return zb_h1.input_backward(i, j) - t
-
-    yield twin("makespan one tick less", replace(form, makespan=form.makespan - t), *LATE)
-    yield twin("peak one less", replace(form, peak=form.peak - 1), *PEAK)
-    yield twin("W's boundary off by one", replace(form, weight_backward=weight), "W is tight")
-    yield twin("I one tick early", replace(form, input_backward=early), "I after its own F")
-
-
-def _zb_h1_durations() -> Iterator[Twin]:
     """Twins of the makespan for all durations; one is the published bubble."""
-    right, zb = zb_h1_durations.FORM, zb_h1_durations
+    right, zb = zb_h1_theorem.FORM, zb_h1_theorem
     twin, too_late = TwinMaker(zb.theorem), "no rank ends after the makespan"
 
-    def ending(makespan: Term) -> zb_h1.SplitForm:
+    def ending(makespan: Term) -> SplitForm:
         return replace(right, makespan=makespan)
 
     def early(i: Term, j: Term) -> Term:
@@ -234,6 +216,11 @@ def _zb_h1_durations() -> Iterator[Twin]:
     yield twin("steady I one u early", replace(right, input_backward=early), "I after its own F")
     kept = "F(j) follows W(j-p): never more than the peak"
     yield twin("peak one less", replace(right, peak=P - 1), kept)
+
+    def later(i: Term, j: Term) -> Term:
+        return zb.input_backward(i, j) + choose(j <= i, 0 * zb.U, zb.U)
+
+    yield twin("steady I one u late", replace(right, input_backward=later), "I is tight")
 
 
 def _bpipe() -> Iterator[Twin]:

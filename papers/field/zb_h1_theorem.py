@@ -1,9 +1,10 @@
-"""ZB-H1 for all durations tF, tI, tW and m >= p: its makespan, exactly.
+"""ZB-H1 for all durations tF, tI, tW and m >= p: its left-shifted starts, and its makespan.
 
     m (tF + tI + tW) + (p-1) (tF + max(0, tI - min(tF, tW)))
 
-At most: some starts that keep the family's order and waits end no later than this (left-shifting
-does not end later). With Q = tF + tI + tW, u = min(tF, tW) and c = m - p + i, on rank i
+At most: the starts below keep the family's order and waits, are tight (every start is 0, or the end
+of an input, or the end of the task before it on the rank), and end by then. With Q = tF + tI + tW,
+u = min(tF, tW) and c = m - p + i, on rank i
 
     I(i,j) = p tF + (p-1-i) tI + j (tF + tI)                      for j < i
              p tF + (p-1-i) tI + i (tF + tI) + (j-i) Q            for i <= j <= c
@@ -21,16 +22,13 @@ At least: three chains of work that the order does not let overlap.
 
 So ZB-H1 is as fast as any schedule exactly where tI <= min(tF, tW). The zero-bubble paper's bubble
 (p-1)(tF + tI - tW) is the second chain; it is no makespan's bubble where tF < tW or tI < tW.
-
-The starts are also the left-shifted ones (``starts_theorem``): nothing in them waits longer than it
-must; every start is 0, or the end of an input, or the end of the task before it on the rank.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
-from bubbleproof.papers.field.zb_h1 import SplitForm, dependencies, order, tightness
+from bubbleproof.papers.field.split_form import SplitForm, dependencies, order, tightness
 from bubbleproof.papers.theorems.closed_form import AT_J, I, J, K, M, P
 from bubbleproof.papers.theorems.terms import (
     LogicFormula,
@@ -165,49 +163,27 @@ def chains(form: SplitForm) -> list[ObligationPart]:
     ]  # fmt: skip
 
 
-_ASSUMED = ("p >= 1, m >= p", "tF, tI, tW > 0, any reals", "links take 0 ticks")
-_SYMBOLS = (
-    "p ranks, m microbatches, i rank, j k microbatches, tF tI tW ticks (real), "
-    "u = min(tF, tW), x = tF - u, y = tW - u, wait = max(0, tI - u)"
-)
-
-
 def theorem(form: SplitForm = FORM) -> Theorem:
-    """ZB-H1's makespan for all durations, and where it is the least of any schedule."""
-    parts = (*dependencies(form), *order(form), *costs(form), *chains(form))
+    """ZB-H1's left-shifted schedule and makespan, and where it is the least of any schedule."""
+    parts = (*dependencies(form), *order(form), *tightness(form), *costs(form), *chains(form))
     return Theorem(
-        id="zb-h1-durations",
+        id="zb-h1",
         statement=(
             "ZB-H1 with m >= p has makespan m(tF+tI+tW) + (p-1)(tF + max(0, tI - min(tF, tW))) "
-            "and peak p on every rank; where tI <= min(tF, tW) no schedule is faster"
+            "and peak p on every rank; where tI <= min(tF, tW) no schedule is faster. With u = "
+            "min(tF, tW), Q = tF + tI + tW and c = m-p+i rank i's left-shifted starts are I(j) = "
+            "p*tF + (p-1-i)tI + min(j,i)(tF+tI) + max(0,j-i)Q - max(0,j-c)u, W(j) = I(j+i) + tI "
+            "for j+i < m and without a gap after, F(j) = (i+j)tF for j < p-i and right behind "
+            "I(j-p+i), or its W where j >= p, after"
         ),
-        assumptions=_ASSUMED,
-        symbols=_SYMBOLS,
+        assumptions=("p >= 1, m >= p", "tF, tI, tW > 0, any reals", "links take 0 ticks"),
+        symbols=(
+            "p ranks, m microbatches, i rank, j k microbatches, tF tI tW ticks (real), "
+            "u = min(tF, tW), x = tF - u, y = tW - u, wait = max(0, tI - u)"
+        ),
         argument=(
-            "Some starts that keep the family's orders and waits end by then, so its left-shifted "
-            "schedule does; three chains of work in its order take as long (inductions). Theorem "
-            "zb-h1-starts says that the starts are the left-shifted ones"
-        ),
-        obligations=obligations_of(parts, SHAPE, HINTS),
-    )
-
-
-def starts_theorem(form: SplitForm = FORM) -> Theorem:
-    """ZB-H1's closed form is its left-shifted schedule."""
-    parts = (*dependencies(form), *order(form), *tightness(form), *costs(form))
-    return Theorem(
-        id="zb-h1-starts",
-        statement=(
-            "ZB-H1 with m >= p, with u = min(tF, tW), Q = tF + tI + tW and c = m-p+i: rank i's "
-            "left-shifted starts are I(j) = p*tF + (p-1-i)tI + min(j,i)(tF+tI) + max(0,j-i)Q - "
-            "max(0,j-c)u, W(j) = I(j+i) + tI for j+i < m and without a gap after, F(j) = (i+j)tF "
-            "for j < p-i and right behind I(j-p+i), or its W where j >= p, after; the peak is p "
-            "on every rank"
-        ),
-        assumptions=_ASSUMED,
-        symbols=_SYMBOLS,
-        argument=(
-            "Starts that respect all waiting edges and are tight are the longest paths (induction)"
+            "Starts that respect all waiting edges and are tight are the longest paths "
+            "(induction); three chains of work in this order take as long (inductions)"
         ),
         obligations=obligations_of(parts, SHAPE, HINTS),
     )

@@ -7,7 +7,7 @@ from itertools import product
 import numpy as np
 import pytest
 
-from bubbleproof.papers.field import zb_h1_durations as zb
+from bubbleproof.papers.field import zb_h1_theorem as zb
 from bubbleproof.papers.theorems.closed_form import I as RANK
 from bubbleproof.papers.theorems.closed_form import J as MICROBATCH
 from bubbleproof.theory.families import member
@@ -59,7 +59,7 @@ def test_the_starts_are_the_familys(p: int, m: int) -> None:
         ]
         timed = Schedule(program=program, start=np.array(starts))
         assert check(found.problem, timed).ok
-        assert (found.schedule.start == timed.start).all()  # theorem zb-h1-starts
+        assert (found.schedule.start == timed.start).all()  # left-shifted
         assert measure(found.problem, timed).makespan == zb.FORM.makespan.value(at)
 
 
