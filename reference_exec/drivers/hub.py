@@ -63,7 +63,6 @@ class Hub:
         *,
         token: str,
         address: str,
-        start_seconds: float = START_SECONDS,
         stranger_seconds: float = FIRST_LINE_SECONDS,
     ) -> None:
         self._size, self._make = size, topics
@@ -78,8 +77,7 @@ class Hub:
         self._refused: list[Wire] = []
         self._ended: dict[int, RankReport] = {}
         self._topics: dict[str, _Topic] = {}
-        self._start = time.monotonic() + start_seconds
-        self._start_seconds = start_seconds
+        self._start = time.monotonic() + START_SECONDS
         self._hearing = math.inf  # until when others' endings are listened for
         self._told: float | None = None  # when all were told to end
         self._last: Message = {}  # what they were told
@@ -239,7 +237,7 @@ class Hub:
         now = time.monotonic()
         if now > self._start:
             missing = set(range(self._size)) - self._nodes.keys()
-            text = f"{named(missing)} did not come within {self._start_seconds:g} s"
+            text = f"{named(missing)} did not come within {START_SECONDS:g} s"
             self._tell_to_end(text, BROKEN)
         for name, topic in self._topics.items():
             if now > topic.deadline:

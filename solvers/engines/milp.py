@@ -25,7 +25,7 @@ from bubbleproof.theory.model.actions import Ints
 TRUSTED_HORIZON = 100_000  # ticks: times the solvers' integrality tolerance of 1e-6, a tenth
 
 Term = tuple[int, pulp.LpVariable]
-Literal = tuple[int, pulp.LpVariable]  # holds where the variable has the value
+Indicator = tuple[int, pulp.LpVariable]  # holds where the variable has the value
 Values = Mapping[pulp.LpVariable, int]
 
 
@@ -38,7 +38,7 @@ class MilpSolution:
     bound: float | None = None
 
 
-class MilpModel(LoadModel[Literal]):
+class MilpModel(LoadModel[Indicator]):
     """Minimise the objective; rows say ``sum of coefficient * variable >= least``."""
 
     def __init__(self, encoding: Encoding, budget: Budget = UNLIMITED) -> None:
@@ -121,11 +121,11 @@ class MilpModel(LoadModel[Literal]):
         else:
             self.require([*gap, (relaxed, variable)], least)
 
-    def add_either(self, truths: list[Literal]) -> None:
+    def add_either(self, truths: list[Indicator]) -> None:
         """At least one of them holds."""
         self.add_sum([(literal, -1) for literal in truths], -1)
 
-    def add_sum(self, terms: list[tuple[Literal, int]], most: int) -> None:
+    def add_sum(self, terms: list[tuple[Indicator, int]], most: int) -> None:
         """The weights of those that hold add up to ``most`` or less."""
         row, least = [], -most
         for (value, variable), weight in terms:
@@ -133,7 +133,7 @@ class MilpModel(LoadModel[Literal]):
             least += 0 if value else weight
         self.require(row, least)
 
-    def not_after(self, moment: TaskMoment, at: TaskMoment) -> Literal:
+    def not_after(self, moment: TaskMoment, at: TaskMoment) -> Indicator:
         """Whether a moment comes no later than another."""
         if self._is_order(moment, at):
             if (moment.task, at.task) in self.pairs:
