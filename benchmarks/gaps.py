@@ -152,7 +152,7 @@ def main(arguments: list[str] | None = None) -> int:
     for name in sorted(known, key=lambda name: _num_tasks(known[name])):
         for folder in folders:
             who = "" if settings.before is None else ", after" if folder == HERE else ", before"
-            if settings.only not in name:
+            if not any(part in name for part in settings.only.split(",")):
                 rows.extend(row for row in kept if row[0] == f"{name}{who}")
                 continue
             found = measured(folder, name, settings)
@@ -208,7 +208,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--threads", type=int, default=2, help="threads per run")
     parser.add_argument("--work", type=float, help="units of work per run, which no load changes")
     parser.add_argument("--file", default=FILE, help="the instances, a file of benchmarks")
-    parser.add_argument("--only", default="", help="part of the instances' names")
+    parser.add_argument("--only", default="", help="parts of instances' names, commas between")
     parser.add_argument("--write", type=Path, help="the Markdown file to write")
     return parser
 
