@@ -16,6 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Container
 
+import numpy as np
 from ortools.sat.python import cp_model
 
 from bubbleproof.solvers.engines.cpsat_solver import CpSatSolver
@@ -41,10 +42,12 @@ class TurnsModel:
         self.duration: list[int] = cycle.few.duration.tolist()
         low, high = int(starts.min()) - REACH * ticks, int(starts.max()) + REACH * ticks
         self.start = [self._near(int(start), low, high) for start in starts]
-        self.turn: dict[tuple[int, int], cp_model.LinearExprT] = {
-            pair: self._near(turn, turn - 1, turn + 1) if pair[0] in free else turn
+        reach = {pair: int(pair[0] in free) for pair in turns}
+        self.turn = {
+            pair: self._near(turn, turn - reach[pair], turn + reach[pair])
             for pair, turn in turns.items()
         }
+        self.one = self.model.new_constant(1)
         self.prices: list[cp_model.LinearExprT] = []
         self.held: list[cp_model.LinearExprT] = []
 
@@ -88,11 +91,11 @@ class TurnsModel:
             self.model.add(worst >= cp_model.LinearExpr.sum(load) - room)
         self.prices += [worst * self.ticks, beyond]
 
-    def _against(self, one: int, other: int) -> cp_model.LinearExprT:
-        if one == other:
-            return 1
+    def _against(self, one: int, other: int) -> cp_model.LinearExpr:
         pair = one, other
-        return self.turn[pair] if pair in self.turn else 1 - self.turn[other, one]
+        if one == other or pair in self.turn:
+            return self.turn.get(pair, self.one)
+        return 1 - self.turn[other, one]
 
 
 def search(
@@ -133,4 +136,4 @@ def search(
     if not solver.is_found:
         return None
     found = solver.values(model.start)
-    return found - found.min()
+    return np.asarray(found - found.min(), dtype=np.int64)
