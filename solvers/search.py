@@ -23,11 +23,11 @@ from bubbleproof.solvers.engines import engine, has_sat
 from bubbleproof.solvers.engines.engine import Budget, EngineOutcome
 from bubbleproof.solvers.engines.interruption import run_interruptibly
 from bubbleproof.solvers.gate import bound_from, schedule_from, value_of
-from bubbleproof.solvers.identical import identical
-from bubbleproof.solvers.lists.combs import comb_schedules
+from bubbleproof.solvers.identical import IdenticalClasses, identical
+from bubbleproof.solvers.lists.combs import comb_schedules, line_of
 from bubbleproof.solvers.lists.large import LEAST_MICROBATCHES, PREPARED, LargeSearch
 from bubbleproof.solvers.lists.merging import LISTED, listed_programs
-from bubbleproof.solvers.lists.modulo import periodic_schedules
+from bubbleproof.solvers.lists.modulo import periodic_schedules, shorter_schedules
 from bubbleproof.solvers.lists.modulo_lists import ModuloLists
 from bubbleproof.solvers.options import SolveOptions
 from bubbleproof.solvers.refutation.contradictions import contradiction, cycle, overfull
@@ -68,6 +68,8 @@ LISTING = 0.1  # of the time left, for list scheduling once there is a schedule
 # Of the time left, for long pipelines block by block; of so many tasks that little else helps.
 COMBING, COMBING_MANY = 0.2, 0.4
 REPEATING = 0.15  # of the time left, for schedules that repeat
+# Of the time left, for shorter periods, from so many times the bound on: they take long to find.
+SHORTENING, FAR = 0.25, Fraction(11, 10)
 NEAR = Fraction(51, 50)  # times the bound: so near that only windows improve on it
 LENGTHENING = 0.15  # of the time left, for short instances that are lengthened
 NARROWED = 0.2  # of the time left, for the windows that an engine begins from
@@ -297,10 +299,23 @@ class Search(BoundSearch):
             rate = None if self.lists is None else self.lists.rate
             found = periodic_schedules(self.problem, alike, repeating, rate)
             self._try_each("periodic", found)
+            self._shorten(alike)
         elif large.has_many:
             self._try_each("stretch", large.by_engine())
         else:
             self._try_each("stretch", large.above(self.lower_bound))
+
+    def _shorten(self, alike: IdenticalClasses) -> None:
+        """Shorter periods than that of the best schedule that repeats, where much is to gain.
+
+        Loops have combs.
+        """
+        is_far = self.value is not None and self.value > self.lower_bound * FAR
+        if not is_far or self.lists is None or (turn := self.lists.best) is None:
+            return
+        if line_of(self.lists) is None:
+            found = shorter_schedules(self.problem, alike, turn, self.budget(SHORTENING))
+            self._try_each("shorter periods", found)
 
     def _try_repeating(self) -> None:
         """Modulo lists; of a large problem the first alone."""

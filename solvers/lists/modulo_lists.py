@@ -86,7 +86,7 @@ class ModuloLists:
     def __init__(self, problem: Problem) -> None:
         self.problem, self.few = problem, first_microbatches(problem, 1)
         self.placed = 0  # tasks
-        self.rate: Fraction | None = None  # the least ticks per microbatch of any schedule given
+        self.best: Turn | None = None  # of all that were given the one of the shortest period
         self.ticks: list[int] = (self.few.duration * GRAIN).tolist()
         count = self.few.num_tasks
         self.resources: list[list[int]] = [[] for _ in range(count)]
@@ -99,6 +99,11 @@ class ModuloLists:
         for before, after, lag in rows(self.few.edges):
             self.before[after].append((before, lag * GRAIN))
             self.after[before].append((after, lag * GRAIN))
+
+    @property
+    def rate(self) -> Fraction | None:
+        """The least ticks per microbatch of any schedule given."""
+        return None if self.best is None else self.best.rate
 
     @property
     def work(self) -> float:
@@ -174,7 +179,8 @@ class ModuloLists:
             yield from self._told(shorter)
 
     def _told(self, turn: Turn) -> Iterator[Schedule]:
-        self.rate = min(self.rate or turn.rate, turn.rate)
+        if self.best is None or turn.period < self.best.period:
+            self.best = turn
         schedule = self.schedule(turn)
         yield schedule
         with suppress(UntimedProgram):  # microbatches that are not alike, or ordered among them
