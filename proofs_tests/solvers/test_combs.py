@@ -57,15 +57,15 @@ EDGES = {
 }
 
 
-def budget() -> Budget:
-    return Budget(deadline=in_time(), threads=1, work=0.1)
+def budget(work: float = 0.1) -> Budget:
+    return Budget(deadline=in_time(), threads=1, work=work)
 
 
-def lined(pipeline: Pipeline) -> Combs:
+def lined(pipeline: Pipeline, work: float = 0.1) -> Combs:
     lists = ModuloLists(pipeline.problem())
     line = line_of(lists)
     assert line is not None
-    return Combs(lists, line, budget())
+    return Combs(lists, line, budget(work))
 
 
 @pytest.mark.parametrize("pipeline", [loop(), split(), chunked()])
@@ -141,6 +141,62 @@ def test_the_rate_is_that_of_the_period_or_of_the_memory() -> None:
     assert pattern is not None
     assert ample.rate(pattern) == Fraction(20, 3)
     assert tight.rate(pattern) > Fraction(20, 3)
+
+
+def four_chunks(num_ranks: int = 32, work: float = 4.0) -> Combs:
+    room = 115 * num_ranks // 32
+    return lined(chunked(num_ranks=num_ranks, num_chunks=4, capacity=room), work)
+
+
+def test_the_first_chunk_waits_for_the_others() -> None:
+    """In 24 ticks a rank works on four chunks of a microbatch and is never idle. A hop is 3 ticks
+    down and 5 up. If every lane waited 4 more, as the best that are alike do, the chunks would hold
+    12 (1 + 2 + 3 + 4) ticks a hop; here the first waits for most."""
+    several = four_chunks()
+    pattern = several.pattern(4, 24, unlike=4)
+    assert pattern is not None
+    down = pattern.starts[1:, 0] - pattern.starts[:-1, 0] - 3
+    up = pattern.starts[:-1, 1] - pattern.starts[1:, 1] - 5
+    first, *others = (down + up).sum(axis=0).tolist()
+    assert min(down.min(), up.min()) >= 0
+    assert sum(others) < first / 2
+    assert several.rate(pattern) < Fraction(12 * 31 * 10, 115)
+    start = several.within_memory(pattern)
+    assert start is not None
+    assert several.is_within(start)
+
+
+def test_lanes_of_unlike_chunks_are_a_schedule() -> None:
+    several = four_chunks()
+    pattern = several.pattern(4, 26, unlike=4)
+    assert pattern is not None
+    (schedule,) = several._told(pattern)
+    assert accepted(several.problem, schedule).makespan > 40 * 24
+
+
+def test_lanes_are_unlike_where_ranks_and_chunks_are_many() -> None:
+    assert four_chunks()._unlike() == [(4, 4)]
+    assert four_chunks(num_ranks=16)._unlike() == []
+    assert lined(chunked(num_ranks=32, capacity=64))._unlike() == []
+
+
+def test_chunks_that_come_round_wait_for_no_own_forward() -> None:
+    """Two last ranks, 20 ticks a period. The second chunk's B follows its own F: 10 ticks on rank 0
+    and 2 behind it. The first one's F goes 3 ticks down, and its B 5 up, whenever that comes."""
+    block = Block(
+        ticks=((2, 4), (2, 4)),
+        down=(1, 0),
+        up=(1, 0),
+        count=2,
+        below=None,
+        is_first=True,
+        chunks=2,
+    )
+    found = search(block, 20, budget(), 1.0)
+    assert found is not None
+    (first, second), (last, turned) = (found[:, 1] - found[:, 0]).tolist()
+    assert (first - last, second, turned) == (8, 10, 2)
+    assert block.shares == [1, 2]
 
 
 def test_a_block_is_the_least_for_its_period() -> None:

@@ -5,6 +5,10 @@ period of P ticks after k. Two tasks of a rank, x of a ticks and y of b, do not 
 period where a <= y - x + q P <= P - b for some whole q. The least sum of the ticks from F to B (or
 I) on the block's first rank is wanted: what lies between is what that rank, and each before it,
 holds.
+
+Where they are of unlike chunks, what one of chunk c waits lies between F and B of every chunk up to
+c, and counts c + 1 times. They may pass each other then. Of the last chunk alone B follows F on the
+last rank; what the others do there comes round from elsewhere, and only what they wait is counted.
 """
 
 from __future__ import annotations
@@ -43,7 +47,8 @@ class BlockModel:
         for rank, ticks in enumerate(self.block.ticks):
             self._exclude(rank)
             for row, size in zip(self.start[rank][:2], ticks, strict=False):
-                self._follow(row, size)
+                if self.block.chunks == 1:
+                    self._follow(row, size)
             self._pass(rank)
             for weights in self.start[rank][2:]:
                 for one, weight in zip(self.start[rank][1], weights, strict=True):
@@ -82,8 +87,9 @@ class BlockModel:
                 self.model.add(other >= end + self.block.up[rank])
         else:
             self.model.add(forward[0] == 0)
-            for one, other in zip(forward, backward, strict=True):
-                self.model.add(other >= one + size)
+            for one, other, share in zip(forward, backward, self.block.shares, strict=True):
+                if share == self.block.chunks:
+                    self.model.add(other >= one + size)
 
     def _link(
         self,
@@ -98,7 +104,21 @@ class BlockModel:
     def _life(self) -> cp_model.LinearExprT:
         forward, backward, *weights = self.start[0]
         last = weights[0] if weights and self.block.is_first else backward
-        return cp_model.LinearExpr.sum(last) - cp_model.LinearExpr.sum(forward)
+        shares = self.block.shares
+        life = _between(forward, last, shares)
+        if self.block.below is None and self.block.chunks > 1:
+            forward, backward = self.start[-1][:2]
+            come_round = [share % self.block.chunks for share in shares]
+            life -= _between(forward, backward, come_round)
+        return life
+
+
+def _between(
+    early: list[cp_model.IntVar], late: list[cp_model.IntVar], shares: list[int]
+) -> cp_model.LinearExpr:
+    """The sum of the ticks from each start to another, times its share."""
+    weighted_sum = cp_model.LinearExpr.weighted_sum
+    return weighted_sum(late, shares) - weighted_sum(early, shares)
 
 
 def search(block: Block, ticks: int, budget: Budget, work: float) -> Ints | None:

@@ -79,7 +79,8 @@ class Block:
     ``ticks[r]`` are those of F, of B or I, and of W where there is one; ``down[r]`` and ``up[r]``
     the lags of the link behind rank r. ``below`` are the starts of F and ends of B or I on the rank
     behind the block, ``count`` of each; None where the pipeline ends. ``is_first``: it begins with
-    rank 0, which holds most, so that the wait for W counts there.
+    rank 0, which holds most, so that the wait for W counts there. ``chunks``: of how many unlike
+    chunks the microbatches are, the k-th of chunk k modulo ``chunks``; 1 where they are alike.
     """
 
     ticks: tuple[tuple[int, ...], ...]
@@ -88,3 +89,9 @@ class Block:
     count: int
     below: tuple[tuple[int, ...], tuple[int, ...]] | None
     is_first: bool
+    chunks: int = 1
+
+    @property
+    def shares(self) -> list[int]:
+        """For each microbatch, how many chunks have F before it and B behind it, its own too."""
+        return [1 + k % self.chunks for k in range(self.count)]

@@ -9,7 +9,9 @@ that of a few blocks, whatever the number of ranks and of microbatches.
 A *lane* is one forward of the last rank with all that lead to it, or one backward with all that
 follow. Microbatch j of v chunks takes lane v j + o_c down and v j + u_c up for chunk c: the o_c,
 and the u_c, differ modulo v, and each is the first that begins when the chunk before has come
-round.
+round. What a lane waits is held by every chunk before it too. So patterns are also sought in which
+lane k is of chunk k modulo v alone, and one may pass another: the first chunk then waits for all.
+
 Where memory does not allow that, h of m + h microbatches are left out, evenly; the fewest that do
 are found by halving. The schedule is left-shifted, which fills the ramps at its ends: the order on
 each rank remains, and with it what is held.
@@ -39,6 +41,10 @@ from bubbleproof.theory.pipelines.timing import UntimedProgram, left_shift
 
 LEAST_RANKS = 4  # below, other methods see the pipeline as a whole
 MOST_TASKS = 9  # of a rank in a period, and of a microbatch in a block
+# Of a block whose lanes are of unlike chunks: 16, 24 and 32 hold as much (64 ranks, four chunks),
+# in 0.3, 1 and 2 units of work. Of two chunks, or on 8 ranks, lanes that are alike did as well.
+UNLIKE_TASKS = 16
+LEAST_UNLIKE = 3
 MOST_COUNT = 4  # microbatches of a period
 LONG = 32  # ranks: from here on one task and one microbatch more save what they cost
 LONGEST = Fraction(6, 5)  # times what a rank's work or memory asks for
@@ -123,10 +129,14 @@ def _by_rank(lags: list[int], ranks: int, unit: int) -> tuple[int, ...]:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Pattern:
-    """Starts ``[r, kind, k]`` of the n microbatches of a period of ``ticks``."""
+    """Starts ``[r, kind, k]`` of the n microbatches of a period of ``ticks``.
+
+    ``chunks``: as many lanes as chunks, each of the chunk of its number; 1 where any is of any.
+    """
 
     starts: Ints
     ticks: int
+    chunks: int = 1
 
     def at(self, rank: int, kind: int, lane: Ints) -> Ints:
         """Starts of lanes, numbered on from those of the first period.
@@ -167,15 +177,24 @@ class Combs:
         """
         best, patterns = self.known, list[Pattern]()
         # With time enough more are as good as fewer, or better.
-        for number in (1, 2, *range(self.most_count, 2, -1)):
-            chosen = self._best(number, best)
+        alike = [(number, 1) for number in (2, *range(self.most_count, 2, -1))]
+        for number, unlike in ((1, 1), *self._unlike(), *alike):
+            chosen = self._best(number, best, unlike)
             if chosen is not None:
                 best, pattern = chosen
                 patterns.append(pattern)
         for pattern in reversed(patterns):
             yield from self._told(pattern)
 
-    def _best(self, number: int, best: Fraction | None) -> tuple[Fraction, Pattern] | None:
+    def _unlike(self) -> list[tuple[int, int]]:
+        """The lanes of a period, and as many chunks, where lanes of unlike chunks may gain."""
+        chunks, most = self.line.chunks, UNLIKE_TASKS // len(self.line.rows)
+        is_long = len(self.line.ticks) >= LONG
+        return [(chunks, chunks)] if is_long and LEAST_UNLIKE <= chunks <= most else []
+
+    def _best(
+        self, number: int, best: Fraction | None, unlike: int = 1
+    ) -> tuple[Fraction, Pattern] | None:
         """The best pattern of so many microbatches and its rate, which is less than ``best``.
 
         Periods are shortened as long as that brings something, in steps that are halved.
@@ -192,7 +211,7 @@ class Combs:
             while ticks >= least and worse <= WORSE and self.searching.seconds:
                 if ticks not in seen:
                     seen.add(ticks)
-                    pattern, worse = self.pattern(number, ticks, best), worse + 1
+                    pattern, worse = self.pattern(number, ticks, best, unlike), worse + 1
                     if pattern is not None and (best is None or self.rate(pattern) < best):
                         best, best_ticks, worse = self.rate(pattern), ticks, 0
                         chosen = best, pattern
@@ -208,7 +227,9 @@ class Combs:
             with suppress(UntimedProgram):
                 yield left_shift(self.problem, schedule_of_starts(self.problem, full).program)
 
-    def pattern(self, number: int, ticks: int, best: Fraction | None = None) -> Pattern | None:
+    def pattern(
+        self, number: int, ticks: int, best: Fraction | None = None, unlike: int = 1
+    ) -> Pattern | None:
         """So many microbatches in a period of ``ticks``, block by block, if found.
 
         Parameters
@@ -219,21 +240,24 @@ class Combs:
             Of a period, at least the work of every rank.
         best
             Ticks per microbatch to stay below, as far as can be foreseen; None for any.
+        unlike
+            The chunks that lanes are of, as many as ``number``; 1 where any is of any.
         """
-        line, ranks, lives = self.line, len(self.line.ticks), [0]
+        line, ranks, lives = self.line, len(self.line.ticks), [Fraction(0)]
         starts = np.empty((ranks, len(line.rows), number), dtype=np.int64)
-        for last in range(ranks, 0, -self.size):
-            first = max(0, last - self.size)
-            found = self._placed(starts[last:], first, last, ticks, number)
+        size = self.size if unlike == 1 else UNLIKE_TASKS // (number * len(line.rows))
+        for last in range(ranks, 0, -size):
+            first = max(0, last - size)
+            found = self._placed(starts[last:], first, last, ticks, number, unlike)
             if found is None:
                 return None
             starts[first:last] = found
-            lives.append(int((found[0, 1] - found[0, 0]).sum()))
+            lives.append(_life(starts[first:], unlike))
             if best is not None and len(lives) > SEEN:
-                foreseen = lives[-1] + (lives[-1] - lives[-2]) * Fraction(first, self.size)
-                if self._held(foreseen / number) >= best:
+                foreseen = lives[-1] + (lives[-1] - lives[-2]) * Fraction(first, size)
+                if self._held(foreseen) >= best:
                     return None
-        return Pattern(starts=starts, ticks=ticks)
+        return Pattern(starts=starts, ticks=ticks, chunks=unlike)
 
     def _held(self, life: Fraction) -> Fraction:
         """Ticks per microbatch that memory allows, of such a time from F to B on rank 0."""
@@ -242,19 +266,25 @@ class Combs:
         )
         return held * life * Fraction(self.line.chunks + 1, 2)
 
-    def _placed(self, behind: Ints, first: int, last: int, ticks: int, number: int) -> Ints | None:
+    def _placed(
+        self, behind: Ints, first: int, last: int, ticks: int, number: int, unlike: int
+    ) -> Ints | None:
         """Starts of the ranks from ``first`` to ``last`` - 1, given those behind them."""
         line, below, moved, turned = self.line, None, 0, 0
-        lanes = np.arange(number)
+        lanes, turns = np.arange(number), np.zeros((2, number), dtype=np.int64)
         if len(behind):
             moved = int(behind[0, 0, 0])
             ends = behind[0, 1] + line.ticks[last][1] - moved
-            # Backwards are counted from the first that ends once the first forward has begun.
-            turned = -number * int(ends[0] // ticks)
-            while _at(ends, lanes[:1] + turned - 1, ticks) >= 0:
-                turned -= 1
-            ends = _at(ends, lanes + turned, ticks)
-            below = tuple((behind[0, 0] - moved).tolist()), tuple(ends.tolist())
+            if unlike > 1:  # how often the period has come round matters to no lane
+                turns, passed = np.divmod([behind[0, 0] - moved, ends], ticks)
+                below = tuple(passed[0].tolist()), tuple(passed[1].tolist())
+            else:
+                # Backwards are counted from the first that ends once the first forward has begun.
+                turned = -number * int(ends[0] // ticks)
+                while _at(ends, lanes[:1] + turned - 1, ticks) >= 0:
+                    turned -= 1
+                ends = _at(ends, lanes + turned, ticks)
+                below = tuple((behind[0, 0] - moved).tolist()), tuple(ends.tolist())
         part = slice(first, last)
         block = Block(
             ticks=line.ticks[part],
@@ -263,6 +293,7 @@ class Combs:
             count=number,
             below=below,
             is_first=not first,
+            chunks=unlike,
         )
         if (block, ticks) not in self.found:
             self.found[block, ticks] = _solved(block, ticks, self.searching)
@@ -270,7 +301,10 @@ class Combs:
         if found is None:
             return None
         rows = [
-            [_at(row, lanes - (turned if kind else 0), ticks) for kind, row in enumerate(rank)]
+            [
+                _at(row, lanes - (turned if kind else 0), ticks) + turns[min(kind, 1)] * ticks
+                for kind, row in enumerate(rank)
+            ]
             for rank in found
         ]
         return np.array(rows) + moved
@@ -298,9 +332,15 @@ class Combs:
         last, number = len(line.ticks) - 1, pattern.starts.shape[2]
         each = np.arange(number)
         ends = pattern.at(last, 0, each) + line.ticks[last][0] + line.down[last]
-        down = _lanes(ends, pattern.starts[0, 0], chunks, 0, pattern.ticks)
-        ends = pattern.at(0, 1, each) + line.ticks[0][1] + line.up[last]
-        up = _lanes(ends, pattern.starts[last, 1], chunks, down[-1], pattern.ticks)
+        returns = pattern.at(0, 1, each) + line.ticks[0][1] + line.up[last]
+        begins, ticks = pattern.starts, pattern.ticks
+        if pattern.chunks > 1:
+            down = _own_lanes(ends, begins[0, 0], [*range(chunks)], ticks)
+            back = [down[-1], *reversed(range(chunks - 1))]
+            up = _own_lanes(returns, begins[last, 1], back, ticks)
+        else:
+            down = _lanes(ends, begins[0, 0], chunks, 0, ticks)
+            up = _lanes(returns, begins[last, 1], chunks, down[-1], ticks)
         return list(zip(down, reversed(up), strict=True))
 
     def rate(self, pattern: Pattern) -> Fraction:
@@ -369,6 +409,33 @@ def _lanes(ends: Ints, begins: Ints, chunks: int, lane: int, ticks: int) -> list
             lane += 1
         found.append(lane)
     return found
+
+
+def _own_lanes(ends: Ints, begins: Ints, places: list[int], ticks: int) -> list[int]:
+    """A lane for each chunk in turn: the first of ``places``, and in those of the others.
+
+    A chunk in lane k has come round at ``ends[k]``; lanes begin at ``begins``.
+    """
+    found = places[:1]
+    for place in places[1:]:
+        end = int(_at(ends, np.array(found[-1:]), ticks)[0])
+        found.append(place - len(ends) * ((int(begins[place]) - end) // ticks))
+    return found
+
+
+def _life(starts: Ints, chunks: int) -> Fraction:
+    """The ticks from F to B on the first of these ranks, on average over what chunks hold.
+
+    Parameters
+    ----------
+    starts
+        Of a ``Pattern``, from some rank to the last.
+    chunks
+        Of the pattern: what one that comes round does on the last rank is not counted.
+    """
+    shares = 1 + np.arange(starts.shape[2]) % chunks
+    apart = starts[0, 1] - starts[0, 0] - (shares % chunks > 0) * (starts[-1, 1] - starts[-1, 0])
+    return Fraction(int(shares @ apart), int(shares.sum()))
 
 
 def _solved(block: Block, ticks: int, budget: Budget) -> Ints | None:
