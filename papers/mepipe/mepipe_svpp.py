@@ -1,32 +1,23 @@
-"""What MEPipe says of SVPP outside Table 3: Figures 1, 5 and 6, f, Table 2, weight gradients.
+"""What MEPipe says of SVPP outside Table 3: Figures 1, 5 and 6, f, and Table 2's messages.
 
 Symbols: p ranks, m microbatches (the paper's n), v chunks, s slices, f forwards before the first
 backward, A the activations of one sample; one unit is the activation of one slice on one chunk,
 A/(vsp). The figures draw equal ticks, and so do we.
 
-Section 4.2 says that fewer forwards before the first backward save memory and cost time. With f_max
-= v max(p,s) + min(p,s) - 1 (Table 3) every rank may hold f_max - 1 units here, and the least
-makespan of any order is asked for at tF = tB = 1: a checked schedule that meets a checked
-certificate (``any_order``), no order of ours. Table 3's time is 2(nvs + p-1) where n >= p. One unit
-less costs
+Section 4.2 says that fewer forwards before the first backward save memory and cost time; for one
+chunk theorem ``svpp-frontier`` has the least time within f = s to s + min(s, p) - 1 units.
 
-    2 floor((n-1) / ceil((p-1)/s))      for v = 1 or s >= p
-    2                                   for s = 1, v >= 2
-
-Source: Sun et al., "MEPipe" (EuroSys 2025) sections 1, 2.2, 4.1 to 4.4 and 7.5; these formulas are
-ours.
+Source: Sun et al., "MEPipe" (EuroSys 2025) sections 1, 3 and 4.1 to 4.4.
 """
 
 from __future__ import annotations
 
 from fractions import Fraction
-from functools import lru_cache
 
 import numpy as np
 
 from bubbleproof.papers.claims.any_order import (
     least_over_ties,
-    makespan_of_any_order,
     peak_over_ties,
 )
 from bubbleproof.papers.claims.claim import PaperClaim, read_as, reading, stated
@@ -47,11 +38,8 @@ from bubbleproof.papers.claims.measured_pipelines import (
 )
 from bubbleproof.papers.claims.reading import NumberOf
 from bubbleproof.papers.mepipe.mepipe_table3 import EQUAL, FEW
-from bubbleproof.theory.families import member
-from bubbleproof.theory.families.svpp import most_forwards
 from bubbleproof.theory.model.actions import Kind
 
-NAMES = ("p", "m", "v", "s")
 FIGURE_5 = case("p=4, n=2, s=2, v=2", p=4, m=2, v=2, s=2, tF=1, tB=1)
 SLICED = domain(
     "2 <= p <= 5, n in p 2p, s in 2 3 4, v = 1, equal ticks",
@@ -65,22 +53,7 @@ def _thin(condition: str, where: str = "True") -> Domain:
     return scope(condition, where, looked_at=FEW, ratios=EQUAL, v=chunks, s=slices)
 
 
-def _looked_at(text: str, *counts: tuple[int, int, int, tuple[int, ...]]) -> Domain:
-    """The rows (p, v, s, the n looked at)."""
-    return domain(text, p_m_v_s=[(p, m, v, s) for p, v, s, chosen in counts for m in chosen])
-
-
 ALL, FEWER = _thin("every n"), _thin("n < p", "m < p")
-# n from the first of which f_max - 1 units are fewer than all nvs, up to two jumps of the formula.
-PLAIN = _looked_at(
-    "2 <= p <= 4, v = 1 or s >= p, n up to 7 with nvs >= f_max",
-    (2, 1, 1, (2, 3, 4)), (2, 1, 2, (2, 3)), (3, 1, 1, (3, 4, 5)), (3, 1, 2, (2, 3)),
-    (4, 1, 1, (4, 6, 7)), (4, 1, 2, (3, 4, 5)), (2, 2, 2, (2, 3)),
-)  # fmt: skip
-CHUNKED = _looked_at(
-    "2 <= p <= 4, p <= n <= 5, v in 2 3, s = 1",
-    (2, 2, 1, (2, 3, 5)), (2, 3, 1, (2, 3)), (3, 2, 1, (3, 4)), (4, 2, 1, (4,)),
-)  # fmt: skip
 
 
 def reduction(at: Params) -> Fraction:
@@ -122,33 +95,6 @@ def forwards_before_backward(at: Params) -> int:
     """How many forwards rank 0 of ``svpp`` runs before its first backward, counted in its order."""
     program = made("svpp", at).schedule.program
     return int(np.argmax(program.actions.kind[program.resource == 0] == Kind.B))
-
-
-def table_3(at: Params) -> int:
-    """2(nvs + p-1 + (v-1) max(p-sn, 0)): Table 3's time at ticks of 1."""
-    p, m, v, s = (at[name] for name in NAMES)
-    few = (v - 1) * max(p - s * m, 0) if m < p else 0
-    return 2 * (m * v * s + p - 1 + few)
-
-
-def one_less(at: Params) -> int:
-    """Table 3's time and 2 floor((n-1) / ceil((p-1)/s))."""
-    rounds = -(-(at["p"] - 1) // at["s"])
-    return table_3(at) + 2 * ((at["m"] - 1) // rounds)
-
-
-@lru_cache(maxsize=256)
-def _least(p: int, m: int, v: int, s: int, fewer: int) -> int:
-    widest = member("svpp", p=p, m=m, v=v, s=s, tF=1, tB=1)
-    forwards = most_forwards(widest.pipeline) - fewer
-    within = member("svpp", p=p, m=m, v=v, s=s, f=forwards, tF=1, tB=1)
-    begun = [("svpp", within.schedule.program)]
-    return makespan_of_any_order(within.problem.with_capacity(forwards), begun)
-
-
-def least(at: Params, fewer: int) -> int:
-    """The least makespan of any order within f_max - ``fewer`` units on every rank."""
-    return _least(*(at[name] for name in NAMES), fewer)
 
 
 def handed_on(name: str, at: Params) -> Fraction:
@@ -208,18 +154,6 @@ CLAIMS: tuple[PaperClaim, ...] = (
            "With n < p SVPP's memory is no more than that of the others.",
            "peak activations over A", peak_of_a("svpp"), "<=",
            lambda at: min(peak_of_a(name)(at) for name in ("1f1b", "hanayo", "terapipe")), FEWER),
-    stated("mepipe.section-4.2.most", "sections 4.2 and 4.4, Table 3",
-           "Within f_max units no order is shorter than Table 3 says, and one is as short.",
-           "least makespan of any order (ticks)", lambda at: least(at, 0), "==",
-           lambda at: table_3(at), PLAIN),
-    stated("mepipe.section-4.2.one-less", "ours, for MEPipe section 4.2",
-           "Within f_max - 1 units the best order takes 2 floor((n-1) / ceil((p-1)/s)) ticks more "
-           "(v = 1 or s >= p).", "least makespan of any order (ticks)", lambda at: least(at, 1),
-           "==", one_less, PLAIN),
-    stated("mepipe.section-4.2.one-less-chunks", "ours, for MEPipe section 4.2",
-           "With s = 1 and v >= 2 the best order within f_max - 1 units takes 2 ticks more, "
-           "however many samples there are.", "least makespan of any order (ticks)",
-           lambda at: least(at, 1), "==", lambda at: table_3(at) + 2, CHUNKED),
     stated("mepipe.table2.spp.messages", "Table 2 and section 3",
            "SPP communicates what PP does: s messages of 1/s the size.",
            "messages between ranks, in samples", lambda at: handed_on("svpp", at), "==",
