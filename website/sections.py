@@ -95,7 +95,10 @@ SECTIONS = (
             ),
             Group(
                 "Solving and planning",
-                _of("measured", "optimality solvers solvers-plain solver-gaps practice"),
+                _of(
+                    "measured",
+                    "optimality solvers solvers-plain solver-gaps drawn-instances practice",
+                ),
             ),
             Group(
                 "Costs and times",
