@@ -48,9 +48,9 @@ def test_orders_made_anew_are_listed_at_once() -> None:
     # p=4, m=6 within the 8 units that the rounds two ticks apart hold: 48 ticks for their 52. With
     # room for one unit no run gets through, and two are all that is tried.
     made = pipeline("hanayo", 4, 6, capacity=8)
-    spans = {name: measured_order(made, order).makespan for name, order in known_orders(made)}
+    spans = {name: measured_order(made, order).makespan for name, order in known_in_turn(made)}
     assert spans == {"hanayo": 52, "hanayo, listed": 48}
-    names = [name for name, _ in known_orders(pipeline("hanayo", 4, 6, capacity=1))]
+    names = [name for name, _ in known_in_turn(pipeline("hanayo", 4, 6, capacity=1))]
     assert names == ["hanayo"]
 
 

@@ -39,7 +39,9 @@ def search(encoding: Encoding, hint: Ints | None, budget: Budget) -> EngineOutco
 class _Search:
     def __init__(self, encoding: Encoding, budget: Budget) -> None:
         self.encoding, self.budget = encoding, budget
-        self.least = self.bound = min(encoding.least, encoding.limit)
+        self.least = self.bound = 0
+        if encoding.objective == "makespan":
+            self.least = self.bound = min(encoding.bounds.best.bound, encoding.limit)
         self.best: int | None = None
         self.start: Ints | None = None
 

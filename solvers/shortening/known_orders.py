@@ -72,6 +72,17 @@ def known_in_turn(pipeline: Pipeline, only: Sequence[str] = ()) -> Iterator[Name
         The order's name and its program of the pipeline, messages in order too.
     """
     names = []
+    for name, program in _published_and_improved(pipeline, only):
+        names.append(name)
+        yield name, program
+    problem = pipeline.problem()
+    for name in () if only else LISTED:
+        if name in names and problem.num_tasks <= MOST_LISTED:
+            yield from ((f"{name}, listed", order) for order in _listed(problem))
+
+
+def _published_and_improved(pipeline: Pipeline, only: Sequence[str] = ()) -> Iterator[NamedOrder]:
+    names = []
     for name, program in published_in_turn(pipeline, only):
         names.append(name)
         yield name, program
@@ -79,8 +90,6 @@ def known_in_turn(pipeline: Pipeline, only: Sequence[str] = ()) -> Iterator[Name
     for name in () if only else names:
         if (shorter := improved(name, pipeline)) is not None:
             yield f"{name}, improved", with_messages_in_order(problem, shorter)
-        if name in LISTED and problem.num_tasks <= MOST_LISTED:
-            yield from ((f"{name}, listed", order) for order in _listed(problem))
 
 
 def _listed(problem: Problem) -> Iterator[Program]:
@@ -90,5 +99,5 @@ def _listed(problem: Problem) -> Iterator[Program]:
 
 
 def known_orders(pipeline: Pipeline) -> list[NamedOrder]:
-    """The same, all of them."""
-    return list(known_in_turn(pipeline))
+    """The published and the improved orders, for a search that has list scheduling of its own."""
+    return list(_published_and_improved(pipeline))
