@@ -65,7 +65,7 @@ class Listing:
     shown: Callable[[Said], Mapping[str, str]]
     row: Callable[[str], Said] | None = None
 
-    def run(self, name: str | None, detail: Detail, *, json: bool) -> int:
+    def run(self, detail: Detail, name: str | None, json: bool) -> int:
         """Print all of them, or one."""
         names = [name] if name else self.every()
         if json:
