@@ -54,6 +54,8 @@ def price(cycle: Cycle, starts: Ints, ticks: int) -> tuple[int, int]:
 
     Parameters
     ----------
+    starts
+        Ticks of each task of the microbatches of one period.
     ticks
         Of a period.
     """
