@@ -37,6 +37,7 @@ from bubbleproof.theory.model.measures import measure
 
 ALL_MICROBATCHES = 4  # up to so many ranks every m up to 3p is looked at, but for slices
 RANKS = (2, 3, 4, 6, 8)
+LEFT_OUT = ("source", "reason", "verdict")  # of a row: the page has them
 CHUNKS, SLICES = (1, 2, 3), (1, 2, 3, 4)
 Size = tuple[str, int, int, int, int]  # family, p, m, v, s
 
@@ -188,10 +189,10 @@ def read_kept(keep: Path | None) -> dict[Size, Case]:
 
 
 def write_rows(cases: Iterable[Case], path: Path) -> None:
-    """Every case as a row of CSV."""
+    """Every case as a row of CSV; what its numbers show stands on the page."""
     with path.open("w", encoding="utf-8", newline="") as stream:
         writer = csv.writer(stream, lineterminator="\n")
-        names = [each.name for each in fields(Case) if each.name not in ("source", "reason")]
+        names = [each.name for each in fields(Case) if each.name not in LEFT_OUT]
         writer.writerow(names)
         for case in cases:
             writer.writerow([getattr(case, name) for name in names])
