@@ -125,5 +125,5 @@ def test_a_sweep_goes_on_where_it_was_interrupted(tmp_path: Path) -> None:
     assert read_kept(keep) == {first.size: first, second.size: second}
     write_rows([first, second], tmp_path / "rows.csv")
     rows = (tmp_path / "rows.csv").read_text(encoding="utf-8").splitlines()
-    assert rows[0].startswith("family,p,m,v,s,published,peak,known,best,bound,verdict")
+    assert rows[0].startswith("family,p,m,v,s,published,peak,known,best,bound")
     assert rows[1].startswith("1f1b,2,1,1,1,1234,")
