@@ -69,7 +69,7 @@ LISTING = 0.1  # of the time left, for list scheduling once there is a schedule
 COMBING, COMBING_MANY = 0.2, 0.4
 REPEATING = 0.15  # of the time left, for schedules that repeat
 # Of the time left, for shorter periods, from so many times the bound on: they take long to find.
-SHORTENING, FAR = 0.25, Fraction(11, 10)
+SHORTENING, FAR = 0.25, Fraction(21, 20)
 NEAR = Fraction(51, 50)  # times the bound: so near that only windows improve on it
 LENGTHENING = 0.15  # of the time left, for short instances that are lengthened
 NARROWED = 0.2  # of the time left, for the windows that an engine begins from
@@ -154,6 +154,7 @@ class Search(BoundSearch):
             self._look_afresh,
             self._lengthen,
             self._price,
+            self._improve_far,
             self._excerpt,
             partial(self._improve, IMPROVING),
             self._look,
@@ -304,6 +305,11 @@ class Search(BoundSearch):
             self._try_each("stretch", large.by_engine())
         else:
             self._try_each("stretch", large.above(self.lower_bound))
+
+    def _improve_far(self) -> None:
+        """Windows before further bounds, where much is to gain."""
+        if self.value is not None and self.value > self.lower_bound * FAR:
+            self._improve(IMPROVING)
 
     def _shorten(self, alike: IdenticalClasses) -> None:
         """Shorter periods than that of the best schedule that repeats, where much is to gain.

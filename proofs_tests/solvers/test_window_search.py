@@ -8,9 +8,11 @@ from functools import cache
 import numpy as np
 import pytest
 
+from bubbleproof.solvers import SolveOptions
 from bubbleproof.solvers.bounds import lower_bounds
 from bubbleproof.solvers.engines.engine import Budget
 from bubbleproof.solvers.lists.greedy import greedy_programs
+from bubbleproof.solvers.search import Search
 from bubbleproof.solvers.starts import schedule_of_starts, starts_by_task
 from bubbleproof.solvers.window_search import WindowSearch
 from bubbleproof.theory.model.problem import Problem
@@ -89,3 +91,16 @@ def test_microbatches_may_stand_in_any_order_in_what_is_improved() -> None:
     budget = Budget(deadline=time.perf_counter() + PATIENCE, threads=2)
     found = next(WindowSearch(problem, lower_bounds(problem), budget).improve(given))
     assert makespan(problem, found) < makespan(problem, given)
+
+
+@pytest.mark.parametrize(("value", "calls"), [(None, 0), (105, 0), (106, 1)])
+def test_far_from_the_bound_windows_come_before_further_bounds(
+    monkeypatch: pytest.MonkeyPatch, value: int | None, calls: int
+) -> None:
+    search = Search(Pipeline(num_ranks=2, num_microbatches=2).problem(), SolveOptions())
+    monkeypatch.setattr(Search, "value", value)
+    monkeypatch.setattr(Search, "lower_bound", 100)
+    shares: list[float] = []
+    monkeypatch.setattr(search, "_improve", shares.append)
+    search._improve_far()
+    assert len(shares) == calls
