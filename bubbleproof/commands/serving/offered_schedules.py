@@ -39,30 +39,32 @@ class OfferedSchedule:
     pipeline, whose shape may be changed."""
 
     name: str
-    pipeline: Pipeline | None
-    given: ScheduleFile | None = None
+    source: ScheduleFile | Pipeline
     family: str = ""
+
+    @property
+    def pipeline(self) -> Pipeline | None:
+        return self.source.pipeline if isinstance(self.source, ScheduleFile) else self.source
 
     @classmethod
     def of(cls, given: ScheduleFile) -> OfferedSchedule:
         """The orders of a file."""
-        return cls(name=given.name, pipeline=given.pipeline, given=given)
+        return cls(name=given.name, source=given)
 
     @classmethod
     def ordered(cls, family: str, pipeline: Pipeline) -> OfferedSchedule:
         """A family's order."""
-        return cls(name=family, pipeline=pipeline, family=family)
+        return cls(name=family, source=pipeline, family=family)
 
     def made(self, changes: ChangesLayout | None = None) -> ScheduleFile:
         """The schedule, with some numbers changed.
 
         Raises ``ValueError`` in one line for changes that there is no schedule of.
         """
-        if self.given is not None:
-            named = replace(self.given, name=self.name)
+        if isinstance(self.source, ScheduleFile):
+            named = replace(self.source, name=self.name)
             return named if changes is None else retimed(named, changes)
-        assert self.pipeline is not None
-        wanted = self.pipeline if changes is None else changed(self.pipeline, changes)
+        wanted = self.source if changes is None else changed(self.source, changes)
         known = family(self.family)
         if (why := known.refusal(wanted)) is not None:
             raise ValueError(f"{self.family}: {why}")
