@@ -52,6 +52,8 @@ MEANT: tuple[str, ...] = (
     "plan, estimate --json: an estimate's band is of the nearest sources; notes, yours, what_if",
     "plan of slices: Seq1F1B, SlimPipe are among the orders; claims --paper field --json: theirs",
     "claims --json: what a schedule computes, each formula once, without contrasts",
+    "plan --paper tpipe --json: a candidate that no published order fits has a listed one",
+    "plan --paper of nobody: vocabulary is among the papers' planners",
 )
 _VOLATILE = {"seconds", "versions", "machine", "elapsed", "cores"}
 # with the spaces around: a column is as wide as the seconds in it
