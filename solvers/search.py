@@ -307,8 +307,11 @@ class Search(BoundSearch):
             self._try_each("stretch", large.above(self.lower_bound))
 
     def _improve_far(self) -> None:
-        """Windows before further bounds, where much is to gain."""
-        if self.value is not None and self.value > self.lower_bound * FAR:
+        """Windows before further bounds, where much is to gain, and as much is not asked for."""
+        if self.value is None:
+            return
+        asked = self.value if self.options.within is None else self.options.within
+        if min(self.value, asked) > self.lower_bound * FAR:
             self._improve(IMPROVING)
 
     def _shorten(self, alike: IdenticalClasses) -> None:

@@ -93,11 +93,15 @@ def test_microbatches_may_stand_in_any_order_in_what_is_improved() -> None:
     assert makespan(problem, found) < makespan(problem, given)
 
 
-@pytest.mark.parametrize(("value", "calls"), [(None, 0), (105, 0), (106, 1)])
+@pytest.mark.parametrize(
+    ("value", "within", "calls"),
+    [(None, None, 0), (105, None, 0), (106, None, 1), (120, 105, 0), (120, 106, 1)],
+)
 def test_far_from_the_bound_windows_come_before_further_bounds(
-    monkeypatch: pytest.MonkeyPatch, value: int | None, calls: int
+    monkeypatch: pytest.MonkeyPatch, value: int | None, within: int | None, calls: int
 ) -> None:
-    search = Search(Pipeline(num_ranks=2, num_microbatches=2).problem(), SolveOptions())
+    options = SolveOptions(within=within)
+    search = Search(Pipeline(num_ranks=2, num_microbatches=2).problem(), options)
     monkeypatch.setattr(Search, "value", value)
     monkeypatch.setattr(Search, "lower_bound", 100)
     shares: list[float] = []
