@@ -253,7 +253,8 @@ the fullest rank.
 {formulas}
 ## Measured against the paper's figures
 
-Its Table 5: GPT of about 4, 10 and 21 billion parameters on 8, 16 and 32 A100, a stage on each,
+Its Table 5 (read in a transcription of the first version): GPT of
+about 4, 10 and 21 billion parameters on 8, 16 and 32 A100, a stage on each,
 1F1B and 128 microbatches of a sample. *By FLOPs* are these orders where a pass takes as long as its
 FLOPs (Table 4: b s h (72 h + 12 s) a layer, 6 b s h V the output layer) and a message no time; *by
 `plan`* at the times and bytes that `plan` has of the model on those cards under Megatron-LM.
