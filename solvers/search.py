@@ -24,7 +24,7 @@ from bubbleproof.solvers.engines.engine import Budget, EngineOutcome
 from bubbleproof.solvers.engines.interruption import run_interruptibly
 from bubbleproof.solvers.gate import bound_from, schedule_from, value_of
 from bubbleproof.solvers.identical import IdenticalClasses, identical
-from bubbleproof.solvers.lists.combs import comb_schedules, line_of
+from bubbleproof.solvers.lists.combs import comb_schedules, line_with_combs
 from bubbleproof.solvers.lists.large import LEAST_MICROBATCHES, PREPARED, LargeSearch
 from bubbleproof.solvers.lists.merging import LISTED, listed_programs
 from bubbleproof.solvers.lists.modulo import periodic_schedules, shorter_schedules
@@ -70,6 +70,7 @@ COMBING, COMBING_MANY = 0.2, 0.4
 REPEATING = 0.15  # of the time left, for schedules that repeat
 # Of the time left, for shorter periods, from so many times the bound on: they take long to find.
 SHORTENING, FAR = 0.25, Fraction(21, 20)
+STEADY = 8  # microbatches a rank: of fewer, what ends cost hides what a shorter period brings
 NEAR = Fraction(51, 50)  # times the bound: so near that only windows improve on it
 LENGTHENING = 0.15  # of the time left, for short instances that are lengthened
 NARROWED = 0.2  # of the time left, for the windows that an engine begins from
@@ -296,15 +297,26 @@ class Search(BoundSearch):
         if self.value is not None and self.value <= self.lower_bound * NEAR:
             return
         if self._shares_stores:
-            repeating = self.budget(REPEATING)
-            rate = None if self.lists is None else self.lists.rate
-            found = periodic_schedules(self.problem, alike, repeating, rate)
-            self._try_each("periodic", found)
-            self._shorten(alike)
+            self._repeat(alike)
         elif large.has_many:
             self._try_each("stretch", large.by_engine())
         else:
             self._try_each("stretch", large.above(self.lower_bound))
+
+    def _repeat(self, alike: IdenticalClasses) -> None:
+        """Schedules that repeat, where combs look for none."""
+        if self.lists is None or line_with_combs(self.lists) is not None:
+            return
+        known, turn = self.value, self.lists.best
+        is_far = known is not None and known > self.lower_bound * FAR
+        is_steady = alike.num_microbatches >= STEADY * self.problem.num_ranks
+        if is_far and is_steady and turn is not None:
+            found = shorter_schedules(self.problem, alike, turn, self.budget(SHORTENING))
+            self._try_each("shorter periods", found)
+        if self.value == known:
+            rate = self.lists.rate
+            found = periodic_schedules(self.problem, alike, self.budget(REPEATING), rate)
+            self._try_each("periodic", found)
 
     def _improve_far(self) -> None:
         """Windows before further bounds, where much is to gain, and as much is not asked for."""
@@ -313,18 +325,6 @@ class Search(BoundSearch):
         asked = self.value if self.options.within is None else self.options.within
         if min(self.value, asked) > self.lower_bound * FAR:
             self._improve(IMPROVING)
-
-    def _shorten(self, alike: IdenticalClasses) -> None:
-        """Shorter periods than that of the best schedule that repeats, where much is to gain.
-
-        Loops have combs.
-        """
-        is_far = self.value is not None and self.value > self.lower_bound * FAR
-        if not is_far or self.lists is None or (turn := self.lists.best) is None:
-            return
-        if line_of(self.lists) is None:
-            found = shorter_schedules(self.problem, alike, turn, self.budget(SHORTENING))
-            self._try_each("shorter periods", found)
 
     def _try_repeating(self) -> None:
         """Modulo lists; of a large problem the first alone."""
@@ -350,7 +350,7 @@ class Search(BoundSearch):
         is_meant = self.objective == "makespan" and not (is_near or self.is_combed)
         if self.lists is not None and is_meant:
             self.is_combed = True
-            is_long = self.problem.num_tasks > MOST_TURNS
+            is_long = self.problem.num_tasks > MOST_BOUNDED_FIRST
             budget = self.budget(COMBING_MANY if is_long else COMBING)
             found = comb_schedules(self.lists, budget)
             self._try_each("combs", found)

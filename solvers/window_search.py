@@ -121,7 +121,7 @@ class WindowSearch:
         start = starts_by_task(self.problem, schedule)
         for group in self.groups:  # in index order, as the edges are: as good by lemma 1
             start[group] = np.sort(start[group], axis=1)
-        best = int((start + self.ticks).max())
+        tails, best = self._tails(start), int((start + self.ticks).max())
         step = 0
         with ThreadPoolExecutor(self.budget.threads) as pool:
             while self.effort <= MOST and best > least:
@@ -136,10 +136,11 @@ class WindowSearch:
                         if not self.budget.seconds:
                             return
                         pairs = list(pairwise(_cuts(start, size, shift)))[number::rounds]
-                        found = self._arranged(start, pairs, way, pool)
+                        found = self._arranged(start, tails, pairs, way, pool)
                         if found is None:
                             continue
                         start = starts_by_task(self.problem, found)
+                        tails = self._tails(start)
                         if (value := int((start + self.ticks).max())) < best:
                             best, step = value, 0
                             yield found
@@ -147,6 +148,7 @@ class WindowSearch:
     def _arranged(
         self,
         start: Ints,
+        tails: Ints,
         spans: Sequence[tuple[int, int]],
         way: Rearrangement,
         pool: ThreadPoolExecutor,
@@ -154,7 +156,7 @@ class WindowSearch:
         """The schedule with the spans of time arranged anew, unless it is longer or refused."""
         # Odd groups are the windows, even ones what lies before, between and behind them.
         group = np.searchsorted(np.array(spans).ravel(), start, side="right")
-        tails, limit = self._tails(start), int((start + self.ticks).max())
+        limit = int((start + self.ticks).max())
         numbers = range(1, 2 * len(spans), 2)
         windows = [self._window(start, tails, limit, group, number, way) for number in numbers]
         found = start.copy()

@@ -445,6 +445,11 @@ def _solved(block: Block, ticks: int, budget: Budget) -> Ints | None:
     return search(block, ticks, replace(budget, threads=1), WORK)
 
 
+def line_with_combs(lists: ModuloLists) -> Line | None:
+    """The loop that a problem is, where it is long enough for combs."""
+    return line_of(lists) if lists.few.num_ranks >= LEAST_RANKS else None
+
+
 def comb_schedules(lists: ModuloLists, budget: Budget) -> Iterator[Schedule]:
     """Those of a long loop with at least as many microbatches as ranks; none of another problem.
 
@@ -453,5 +458,5 @@ def comb_schedules(lists: ModuloLists, budget: Budget) -> Iterator[Schedule]:
     lists
         The problem, with what its first microbatch is.
     """
-    if lists.few.num_ranks >= LEAST_RANKS and (line := line_of(lists)) is not None:
+    if (line := line_with_combs(lists)) is not None:
         yield from Combs(lists, line, budget).schedules()

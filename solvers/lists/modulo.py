@@ -43,8 +43,8 @@ ROOM = 6  # periods by which the span may exceed that of a microbatch alone
 FOREVER = 1 << 60  # ticks
 GOOD = Fraction(21, 20)  # times the bound
 MOST_TASKS = 1_000  # of the microbatches of a period
-PARTS = (20, 10)  # of a period, by which it is made shorter at once
-FIRST, NEARER = 1.0, 0.5  # deterministic seconds of CP-SAT for a shorter period, and a step nearer
+PART = 16  # of a period, by which it is made shorter at first: larger steps take longer in all
+FIRST, NEARER = 1.0, 0.25  # deterministic seconds of CP-SAT for a shorter period, and a step nearer
 MOST_FAILED = 8  # steps in turn that bring nothing
 
 
@@ -113,7 +113,7 @@ def shorter_schedules(
         ticks, least = math.ceil(turn.rate), math.ceil(period_bound(problem, alike.order))
         starts = turn.starts * ticks // turn.period
         turns = turns_of(cycle, turn.starts, turn.period)
-        steps = [1, 2, *(ticks // part for part in PARTS)]
+        steps = [1, 2, ticks // PART]
         while steps and budget.seconds:
             shorter, found = ticks - steps[-1], None
             if least <= shorter < ticks:
