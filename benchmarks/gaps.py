@@ -22,6 +22,7 @@ import sys
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from benchmarks.child_process import commit_of
 from benchmarks.gap_run import FILE, instances, pipeline_of
 from benchmarks.markdown import CLOCK, markdown_table, put_out
 from bubbleproof.reference_exec.evidence.machine_versions import this_machine
@@ -183,17 +184,9 @@ def _kept(page: Path | None) -> list[list[str]]:
 def _page(settings: argparse.Namespace, rows: list[list[str]]) -> str:
     work = "" if settings.work is None else f" and {settings.work:g} units of work"
     limits = f"Limit {settings.time_limit:g} s{work}, {settings.threads} threads."
-    machine = f"{this_machine(PACKAGES)}. {limits}{_before(settings.before)}"
+    commit = "" if settings.before is None else commit_of(settings.before)
+    machine = f"{this_machine(PACKAGES)}. {limits}{f' Before: {commit}.' if commit else ''}"
     return f"{HEAD}\n\n{machine}\n\n{CLOCK}\n\n{markdown_table(HEADER, rows)}"
-
-
-def _before(folder: Path | None) -> str:
-    """Which commit the other checkout is of."""
-    if folder is None:
-        return ""
-    command = ["git", "-C", str(folder), "log", "-1", "--format=%h of %cs"]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    return f" Before: {done.stdout.strip()}." if done.returncode == 0 else ""
 
 
 def _num_tasks(row: dict[str, str]) -> int:
