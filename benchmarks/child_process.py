@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import multiprocessing
+import subprocess
 import time
 from collections.abc import Callable, Iterator
 from multiprocessing.connection import Connection
+from pathlib import Path
 from typing import Concatenate, ParamSpec, TypeVar
 
 T = TypeVar("T")
@@ -50,3 +52,9 @@ def _work(
         work(lambda told: parent.send((told, "")), *given, **named)
     except Exception as error:  # whatever it is, the parent has to hear of it
         parent.send((None, f"{type(error).__name__}: {error}"))
+
+
+def commit_of(checkout: Path) -> str:
+    """The commit of a checkout and its day; empty where git knows none."""
+    command = ["git", "-C", str(checkout), "log", "-1", "--format=%h of %cs"]
+    return subprocess.run(command, capture_output=True, text=True, check=False).stdout.strip()

@@ -1,11 +1,14 @@
 """How long ``bubbleproof verify`` takes on a large schedule, beside PyTorch's own chain.
 
     python -m benchmarks.verify_speed [--json] [--ranks 64 --microbatches 1024 --chunks 4]
+                                      [--before FOLDER]
 
 Whole processes that take turns, from nothing to the verdict. Ours is the command: it makes the
 order of interleaved 1F1B with its starts, and decides every rule. PyTorch's (``speed_torch``) makes
 the same order, validates it, adds messages and simulates them. Then rules 1 to 5 and 8 alone beside
 a plain pass of numpy (``speed_ours``), and what small commands take beside ``import torch``.
+``--before`` is another checkout of this repository, whose command takes its turn too. All of them
+find the byte code of what they import, as installed packages do, in a folder of this run.
 Processor time hardly depends on what else the machine does, wall-clock time does; so nothing here
 passes or fails.
 """
@@ -25,7 +28,7 @@ from typing import Annotated, NamedTuple
 import typer
 from rich.console import Console
 
-from benchmarks.child_process import answers
+from benchmarks.child_process import answers, commit_of
 from benchmarks.speed_ours import measure_check
 from bubbleproof.reference_exec.evidence.machine_versions import this_machine
 
@@ -55,20 +58,25 @@ def main(
     chunks: int = 4,
     repeats: int = 3,
     starts: int = 9,
+    before: Annotated[
+        Path | None, typer.Option(help="Another checkout to compare with.", show_default=False)
+    ] = None,
     json: Annotated[bool, typer.Option("--json", help="One JSON object.")] = False,
 ) -> None:
     """Measure and print; see the module's text."""
+    if before is not None and not (before / "bubbleproof" / "__init__.py").is_file():
+        raise typer.BadParameter(f"--before takes a checkout of this repository, got {before}")
     console = Console(stderr=True)
     shape = ranks, microbatches, chunks
-    ours, theirs, steps = _commands(shape, repeats, console)
+    with tempfile.TemporaryDirectory() as folder:
+        begun = _starts(starts, Path(folder), console)
+        spent, steps = _commands(shape, repeats, before, Path(folder), console)
     with console.status("rules 1 to 5 and 8"):
         [alone] = answers(HOUR, measure_check, *shape, repeats)
-    begun = _starts(starts, console)
     told = {
         "machine": this_machine().to_json(),
         "size": {"ranks": ranks, "microbatches": microbatches, "chunks": chunks},
-        "ours": ours._asdict(),
-        "torch": theirs._asdict(),
+        **{name: each._asdict() for name, each in spent.items()},
         "torch_steps": steps,
         **alone,
         "starts": begun,
@@ -77,53 +85,69 @@ def main(
         sys.stdout.write(dumps(told, indent=2) + "\n")
         return
     tasks = f"interleaved p={ranks} m={microbatches} v={chunks}: {int(steps['tasks'])} tasks"
-    lines = [tasks, f"{this_machine()}\n", *_told(ours, theirs, steps, repeats)]
+    lines = [tasks, f"{this_machine()}\n", *_told(spent, steps, repeats, before)]
     ratio = alone["check_s"] / alone["plain_s"]
     rules = f"rules 1 to 5 and 8 alone (verify.check): {alone['check_s']:.3f} s of processor time"
     lines += [f"\n{rules}, {ratio:.2f} of a plain pass of numpy over the same arrays"]
-    lines += [f"\nstarts, processor s (median of {starts}), of import torch"]
+    lines += [f"\nstarts, byte code kept, processor s (median of {starts}), of import torch"]
     torch = begun["import torch"]
     lines += [f"{value:>10.2f} {value / torch:>8.2f}   {name}" for name, value in begun.items()]
     sys.stdout.write("\n".join(lines) + "\n")
 
 
 def _commands(
-    shape: Sequence[int], repeats: int, console: Console
-) -> tuple[Spent, Spent, dict[str, float]]:
-    """What ours and PyTorch's took, medians of rounds, and the steps of PyTorch's last."""
+    shape: Sequence[int], repeats: int, before: Path | None, folder: Path, console: Console
+) -> tuple[dict[str, Spent], dict[str, float]]:
+    """What each program took by name, medians of rounds, and the steps of PyTorch's last."""
     p, m, v = shape
-    ours, theirs = [], []
-    words = ("verify", "interleaved", f"p={p}", f"m={m}", f"v={v}")
+    command = ("bubbleproof", "verify", "interleaved", f"p={p}", f"m={m}", f"v={v}")
+    programs = {
+        "ours": (sys.executable, "-m", *command),
+        "torch": (sys.executable, "-m", "benchmarks.speed_torch", *map(str, shape)),
+    }
+    if before is not None:  # -P: what is in the folder of now does not stand before it
+        programs = {"before": (sys.executable, "-P", "-m", *command), **programs}
+    found: dict[str, list[Spent]] = {name: [] for name in programs}
+    out = {}
     for index in range(repeats):
-        with console.status(f"round {index + 1} of {repeats}: bubbleproof verify"):
-            ours.append(spent_by(*COMMAND, *words)[0])
-        with console.status(f"round {index + 1} of {repeats}: PyTorch's chain"):
-            chain = (sys.executable, "-m", "benchmarks.speed_torch", *map(str, shape))
-            spent, out = spent_by(*chain)
-            theirs.append(spent)
-    medians = (Spent(*map(median, zip(*rounds, strict=True))) for rounds in (ours, theirs))
-    return *medians, loads(out)
+        for name, words in programs.items():
+            with console.status(f"round {index + 1} of {repeats}: {name}"):
+                path = before if name == "before" else None
+                spent, out[name] = spent_by(*words, environment=_environment(folder, path))
+            found[name].append(spent)
+    medians = {
+        name: Spent(*map(median, zip(*rounds, strict=True))) for name, rounds in found.items()
+    }
+    return medians, loads(out["torch"])
 
 
-def _starts(rounds: int, console: Console) -> dict[str, float]:
-    """Processor seconds of small commands, medians."""
+def _environment(folder: Path, path: Path | None = None) -> dict[str, str]:
+    """That of a program whose byte code is kept in a folder; ``path`` is where to look first."""
+    kept = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
+    first = {} if path is None else {"PYTHONPATH": str(path.resolve())}
+    return {**kept, "PYTHONPYCACHEPREFIX": str(folder / "bytecode"), **first}
+
+
+def _starts(rounds: int, folder: Path, console: Console) -> dict[str, float]:
+    """Processor seconds of small commands, medians of rounds after one that is not counted."""
     found: dict[str, list[float]] = {name: [] for name in STARTS}
-    with tempfile.TemporaryDirectory() as folder, console.status("starts"):
-        (Path(folder) / "problem.toml").write_text(PROBLEM)
-        (Path(folder) / "plan.toml").write_text(PLAN)
-        for _ in range(rounds):
+    (folder / "problem.toml").write_text(PROBLEM)
+    (folder / "plan.toml").write_text(PLAN)
+    with console.status("starts"):
+        for _ in range(1 + rounds):
             for name, words in STARTS.items():
-                placed = (str(Path(folder) / w) if w.endswith(".toml") else w for w in words)
-                found[name].append(spent_by(*placed)[0].processor)
-    return {name: median(values) for name, values in found.items()}
+                placed = (str(folder / w) if w.endswith(".toml") else w for w in words)
+                spent, _ = spent_by(*placed, environment=_environment(folder))
+                found[name].append(spent.processor)
+    return {name: median(values[1:]) for name, values in found.items()}
 
 
-def spent_by(*words: str) -> tuple[Spent, str]:
+def spent_by(*words: str, environment: Mapping[str, str]) -> tuple[Spent, str]:
     """What a program took, and its standard output. Raises ``ChildProcessError`` where it fails."""
     with tempfile.TemporaryFile() as out:
         begin = time.perf_counter()
         actions = [(os.POSIX_SPAWN_DUP2, out.fileno(), 1)]
-        process = os.posix_spawn(words[0], words, os.environ, file_actions=actions)
+        process = os.posix_spawn(words[0], words, environment, file_actions=actions)
         _, status, usage = os.wait4(process, 0)
         wall = time.perf_counter() - begin
         if status:
@@ -133,14 +157,21 @@ def spent_by(*words: str) -> tuple[Spent, str]:
         return spent, out.read().decode()
 
 
-def _told(ours: Spent, theirs: Spent, steps: Mapping[str, float], repeats: int) -> Iterator[str]:
+def _told(
+    spent: Mapping[str, Spent], steps: Mapping[str, float], repeats: int, before: Path | None
+) -> Iterator[str]:
     yield f"whole processes, median of {repeats}"
     yield f"{'wall s':>10} {'processor s':>12} {'MiB':>6}"
     parts = ", ".join(f"{name} {value:.1f}" for name, value in steps.items() if name != "tasks")
-    for spent, what in ((ours, "bubbleproof verify: every rule"), (theirs, f"PyTorch: {parts}")):
-        yield f"{spent.wall:>10.2f} {spent.processor:>12.2f} {spent.mib:>6.0f}   {what}"
-    ratios = [of / to for of, to in zip(theirs, ours, strict=True)]
-    yield f"{ratios[0]:>10.1f} {ratios[1]:>12.1f} {ratios[2]:>6.1f}   PyTorch's / ours"
+    ours = "bubbleproof verify: every rule"
+    of_before = "" if before is None else f"the same before ({commit_of(before) or before.name})"
+    whats = {"before": of_before, "ours": ours, "torch": f"PyTorch: {parts}"}
+    for name, each in spent.items():
+        yield f"{each.wall:>10.2f} {each.processor:>12.2f} {each.mib:>6.0f}   {whats[name]}"
+    for name, what in {"before": "before / ours", "torch": "PyTorch's / ours"}.items():
+        if name in spent:
+            wall, processor, mib = (a / b for a, b in zip(spent[name], spent["ours"], strict=True))
+            yield f"{wall:>10.1f} {processor:>12.1f} {mib:>6.1f}   {what}"
 
 
 if __name__ == "__main__":

@@ -9,6 +9,7 @@ import json
 from pathlib import Path
 
 import pytest
+import typer
 
 pytest.importorskip("torch.distributed.pipelining.schedules", reason="torch is not installed")
 
@@ -206,6 +207,28 @@ def test_speed_benchmark_runs(capsys: pytest.CaptureFixture[str]) -> None:
     assert told["torch_steps"]["tasks"] == 4 * 2 * 8 * 2  # a forward and a backward on each stage
     assert min(*told["ours"].values(), *told["torch"].values()) > 0
     assert set(told["starts"]) == set(verify_speed.STARTS)
+    assert "before" not in told
+
+
+def test_the_command_of_another_checkout_takes_its_turn(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """What stands in for it notes the words that it was given."""
+    package = tmp_path / "bubbleproof"
+    with pytest.raises(typer.BadParameter, match="checkout"):
+        verify_speed.main(before=tmp_path)
+    package.mkdir()
+    noted = "import sys; open(sys.argv[0] + '.ran', 'a').write(' '.join(sys.argv[1:]) + ';')"
+    (package / "__init__.py").touch()
+    (package / "__main__.py").write_text(noted)
+    verify_speed.main(ranks=4, microbatches=8, chunks=2, repeats=2, starts=1, before=tmp_path)
+    ran = (package / "__main__.py.ran").read_text()
+    assert ran == "verify interleaved p=4 m=8 v=2;" * 2
+    page = capsys.readouterr().out
+    rows = [line.rpartition("   ")[2] for line in page.splitlines()]
+    place = rows.index(f"the same before ({tmp_path.name})")
+    assert rows[place + 1] == "bubbleproof verify: every rule"
+    assert rows[place + 3 : place + 5] == ["before / ours", "PyTorch's / ours"]
 
 
 def test_the_orders_whose_speed_is_compared_are_one() -> None:

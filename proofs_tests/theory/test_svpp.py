@@ -5,13 +5,20 @@ from __future__ import annotations
 from fractions import Fraction
 from itertools import product
 
+import numpy as np
 import pytest
 
 from bubbleproof.theory.families import family, member
 from bubbleproof.theory.families.svpp import SVPP, least_forwards, most_forwards
-from bubbleproof.theory.families.svpp_orders import group_sizes, grouped_order
-from bubbleproof.theory.model.actions import Kind
+from bubbleproof.theory.families.svpp_orders import (
+    group_sizes,
+    grouped_order,
+    lengthened,
+    slice_orders,
+)
+from bubbleproof.theory.model.actions import ActionTable, Kind
 from bubbleproof.theory.model.measures import Measures, measure
+from bubbleproof.theory.model.schedule import Program
 from bubbleproof.theory.pipelines.pipeline import Pipeline
 from bubbleproof.theory.pipelines.timing import left_shift
 from bubbleproof.verify import check
@@ -269,3 +276,74 @@ def test_table_3s_memory_of_vpp_divides_by_v_once_too_often() -> None:
             wrong.append((p, m, v))
     assert wrong[0] == (1, 1, 2)
     assert next(size for size in wrong if size[0] > 1) == (2, 2, 2)
+
+
+@pytest.mark.parametrize("is_split", [False, True])
+@pytest.mark.parametrize(
+    ("p", "v", "s", "limit"), [(4, 2, 1, 8), (4, 2, 1, 6), (3, 3, 2, 10), (5, 1, 2, 6)]
+)
+def test_the_order_of_many_groups_is_that_of_a_whole_run(
+    p: int, v: int, s: int, limit: int, is_split: bool
+) -> None:
+    """To the cell, behind a last group that is smaller too."""
+    group = max(1, min(p // s, limit // (v * s)))
+    for m in (11 * group, 24 * group, 24 * group + group // 2):
+        pipeline = Pipeline(
+            num_ranks=p,
+            num_microbatches=m,
+            num_chunks=v,
+            num_slices=s,
+            split_backward=is_split,
+            backward=2 if is_split else 1,
+        )
+        problem, rings = pipeline.problem(), (p, 0) if is_split else (p,)
+        runs = [grouped_order(problem, group_sizes(ring, m, s, group), limit) for ring in rings]
+        whole = min(reversed(runs), key=lambda run: run[1])[0]
+        found = slice_orders(pipeline, limit)
+        assert list(found.actions) == list(whole.actions)
+        assert found.resource.tolist() == whole.resource.tolist()
+
+
+def forwards_and_backwards(order: str, ticks: list[int]) -> Program | None:
+    """One rank's run of four microbatches, lengthened by two; ``order`` names both passes each."""
+    pipeline = Pipeline(num_ranks=1, num_microbatches=4, backward=1)
+    problem = pipeline.problem()
+    names = [f"{Kind(kind).name}{microbatch}" for kind, microbatch in columns(problem.actions)]
+    start = np.array([ticks[order.split().index(name)] for name in names])
+    found = lengthened(problem, start, 1, 4, 2)
+    assert found is None or found[1] == max(ticks) + 1 + 2 * 2  # each repetition takes two ticks
+    return found and found[0]
+
+
+def columns(actions: ActionTable) -> list[tuple[int, int]]:
+    return list(zip(actions.kind.tolist(), actions.microbatch.tolist(), strict=True))
+
+
+def test_a_run_is_lengthened_where_its_state_returns() -> None:
+    found = forwards_and_backwards("F0 B0 F1 B1 F2 B2 F3 B3", list(range(8)))
+    assert found is not None
+    assert columns(found.actions) == [(k, j) for j in range(6) for k in (Kind.F, Kind.B)]
+    # B1 comes behind F2, and B2 behind F3: so do B3 and B4 behind those that are put between
+    found = forwards_and_backwards("F0 F1 B0 F2 B1 F3 B2 B3", list(range(8)))
+    assert found is not None
+    names = " ".join(
+        f"{Kind(kind).name}{microbatch}" for kind, microbatch in columns(found.actions)
+    )
+    assert names == "F0 F1 B0 F2 B1 F3 B2 F4 B3 F5 B4 B5"
+
+
+@pytest.mark.parametrize(
+    ("order", "ticks"),
+    [
+        # when F2 begins F1 is under way, when F3 does no pass of 2 is
+        ("F0 F1 B0 F2 B2 F3 B3 B1", [0, 2, 3, 4, 5, 6, 7, 8]),
+        # F0 and F1 have begun, then F1 and F2 have: but 0 has not ended
+        ("F0 F1 F2 F3 B0 B1 B2 B3", [0, 1, 2, 3, 4, 5, 6, 7]),
+        # F1 began three ticks before F2, F2 two before F3
+        ("F0 F1 B0 F2 B1 F3 B2 B3", [0, 1, 2, 4, 5, 6, 7, 8]),
+        # the last before F2 is a forward, before F3 a backward
+        ("F0 B0 F1 F2 B1 F3 B2 B3", [0, 1, 2, 4, 5, 6, 7, 8]),
+    ],
+)
+def test_a_run_is_not_lengthened_where_states_differ(order: str, ticks: list[int]) -> None:
+    assert forwards_and_backwards(order, ticks) is None

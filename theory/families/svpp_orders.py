@@ -15,6 +15,13 @@ through ticks of equal length (every action lasts one) and lets each rank start 
 
 A forward starts only if its rank's bank allows it (``orders.bankers``; a sample needs v*s units),
 so no limit of v*s or more can deadlock.
+
+*Many groups.* What the scheduler does next follows from its state: what has started, which W's
+stand in line, and whether a forward was last. Where the state of one tick is that of an earlier
+one, D microbatches on, all between repeats for as long as there are full groups; of the groups that
+have not begun it looks at the first only, since a later one fits nowhere that an earlier one does
+not. So a run of few groups is enough: ``lengthened`` finds two such ticks in it and puts the rest
+between them. Where there are none, the run is of all groups.
 """
 
 from __future__ import annotations
@@ -25,7 +32,7 @@ from heapq import heappop
 import numpy as np
 
 from bubbleproof.theory.families.base import program_of_tasks
-from bubbleproof.theory.model.actions import Kind
+from bubbleproof.theory.model.actions import ActionTable, Bools, Ints, Kind
 from bubbleproof.theory.model.problem import Problem
 from bubbleproof.theory.model.schedule import Program
 from bubbleproof.theory.orders.bankers import RankBank
@@ -34,6 +41,7 @@ from bubbleproof.theory.orders.task_lists import task_lists
 from bubbleproof.theory.pipelines.pipeline import Pipeline
 
 FORWARDS, BACKWARDS, WEIGHTS = range(3)  # the lists of a rank
+FEW = (5, 10)  # full groups of a run that is lengthened
 
 
 def slice_orders(pipeline: Pipeline, limit: int) -> Program:
@@ -60,16 +68,30 @@ def _orders(p: int, m: int, v: int, s: int, *, is_split: bool, limit: int) -> Pr
     shared, plain = (group_sizes(ring, m, s, group) for ring in (p, 0))
     runs = [plain, shared] if is_split and shared != plain else [shared]
     # Where W fills the waits, sharing pays in some shapes only: the fewer ticks.
-    problem = Pipeline(
+    pipeline = Pipeline(
         num_ranks=p,
         num_microbatches=m,
         num_chunks=v,
         num_slices=s,
         split_backward=is_split,
         backward=2 if is_split else 1,
-    ).problem()
-    found = (grouped_order(problem, sizes, limit) for sizes in runs)
+    )
+    found = (_order(pipeline, sizes, limit) for sizes in runs)
     return min(found, key=lambda run: run[1])[0]
+
+
+def _order(pipeline: Pipeline, sizes: list[int], limit: int) -> tuple[Program, int]:
+    """``grouped_order``, of a run of few groups where those show what many do."""
+    full = next((i for i, size in enumerate(sizes) if size != sizes[0]), len(sizes))
+    for few in FEW:
+        if full > 2 * few:
+            short = sizes[full - few :]
+            problem = pipeline.with_changes(num_microbatches=sum(short)).problem()
+            start = np.array(_ran(problem, short, limit).start)
+            found = lengthened(problem, start, sizes[0], few, full - few)
+            if found is not None:
+                return found
+    return grouped_order(pipeline.problem(), sizes, limit)
 
 
 def grouped_order(problem: Problem, sizes: list[int], limit: int) -> tuple[Program, int]:
@@ -89,10 +111,74 @@ def grouped_order(problem: Problem, sizes: list[int], limit: int) -> tuple[Progr
     ValueError
         Where that is less than one sample needs.
     """
+    run = _ran(problem, sizes, limit)
+    return program_of_tasks(problem, run.orders), max(run.start) + 1
+
+
+def _ran(problem: Problem, sizes: list[int], limit: int) -> _SliceRun:
     run = _SliceRun(problem, sizes, limit)
     if not run.run():
         raise ValueError(f"no order holds {limit} slices at most: that is less than one sample")
-    return program_of_tasks(problem, run.orders), max(run.start) + 1
+    return run
+
+
+def lengthened(
+    problem: Problem, start: Ints, more: int, few: int, times: int
+) -> tuple[Program, int] | None:
+    """A run with what it does between two ticks repeated, and its ticks; None if states differ.
+
+    The ticks are those before which the last but one of its full groups begins, and the last one.
+
+    Parameters
+    ----------
+    start
+        The tick of each task, shape (num_tasks,).
+    more
+        Microbatches of a full group.
+    few
+        Full groups of the run.
+    times
+        How often to repeat.
+    """
+    actions, rank = problem.actions, problem.rank_of_task
+    begin, end = (
+        int(start[actions.microbatch >= group * more].min()) for group in (few - 2, few - 1)
+    )
+    ticks = end - begin
+    keys = actions.slice, actions.stage, actions.kind, actions.microbatch
+    by_microbatch = start[np.lexsort(keys)].reshape(int(actions.microbatch.max()) + 1, -1)
+    before, after = by_microbatch[:-more], by_microbatch[more:]
+    has_begun = before < begin
+    is_under_way = has_begun & ~has_begun.all(axis=1, keepdims=True)
+    last = [_is_forward_last(actions.kind, rank, start, now) for now in (begin, end)]
+    if not (
+        (has_begun == (after < end)).all()
+        and (by_microbatch[:more] < end).all()
+        and (after - before == ticks)[is_under_way].all()
+        and (last[0] == last[1]).all()
+    ):
+        return None
+    between = np.flatnonzero((begin <= start) & (start < end))
+    head, tail = np.flatnonzero(start < begin), np.flatnonzero(start >= begin)
+    task = np.concatenate([head, np.tile(between, times), tail])
+    turn = np.repeat([0, *range(times), times], [len(head), *[len(between)] * times, len(tail)])
+    order = np.lexsort([start[task] + turn * ticks, rank[task]])
+    task, turn = task[order], turn[order]
+    microbatch = actions.microbatch[task] + turn * more
+    table = ActionTable.of(actions.kind[task], actions.stage[task], microbatch, actions.slice[task])
+    return Program(actions=table, resource=rank[task]), int(start.max()) + 1 + times * ticks
+
+
+def _is_forward_last(kind: Ints, rank: Ints, start: Ints, now: int) -> Bools:
+    """Whether the last of F and I that each rank began before ``now`` is F."""
+    latest = np.full((2, int(rank.max()) + 1), -1)
+    for row, is_meant in zip(
+        latest, (kind == Kind.F, ~np.isin(kind, [Kind.F, Kind.W])), strict=True
+    ):
+        chosen = is_meant & (start < now)
+        np.maximum.at(row, rank[chosen], start[chosen])
+    found: Bools = latest[0] > latest[1]
+    return found
 
 
 def group_sizes(p: int, m: int, s: int, group: int) -> list[int]:
