@@ -76,6 +76,10 @@ def refusal(problem: Problem, certificate: Certificate) -> str | None:
 
 def direct_refusal(problem: Problem, certificate: DirectCertificate) -> str | None:
     """The same of a certificate that is about the whole problem and no part of it."""
+    if isinstance(certificate, TickPrices):
+        return prices_refusal(problem, certificate)
+    if type(certificate.bound) is not int:  # NaN is not above what is proved, nor below it
+        return f"a certificate proves a whole bound, got {certificate.bound}"
     if isinstance(certificate, Drup):
         return drup_refusal(problem, certificate)
     if isinstance(certificate, OneStore):
@@ -84,6 +88,4 @@ def direct_refusal(problem: Problem, certificate: DirectCertificate) -> str | No
         return volume_refusal(problem, certificate)
     if isinstance(certificate, Crossings):
         return crossings_refusal(problem, certificate)
-    if isinstance(certificate, TickPrices):
-        return prices_refusal(problem, certificate)
     return one_machine_refusal(problem, certificate)
