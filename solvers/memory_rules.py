@@ -55,10 +55,14 @@ class LimitedStore:
     lifetimes: tuple[Lifetime, ...]
 
     def coarse(self, times: int) -> LimitedStore:
-        """In units so large that amounts times ticks are no overflow; each lifetime comes ``times``
-        over, at most.
+        """In units so large that amounts times ticks are no overflow.
 
         Amounts that have no common divisor are rounded up, and the room down: what fits then, fits.
+
+        Parameters
+        ----------
+        times
+            How often each lifetime comes, at most.
         """
         amounts = [life.amount for life in self.lifetimes]
         most, unit = max(amounts, default=0), 1

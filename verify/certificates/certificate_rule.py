@@ -68,6 +68,8 @@ Certificate = DirectCertificate | MicrobatchWindows
 
 def refusal(problem: Problem, certificate: Certificate) -> str | None:
     """Why the certificate does not prove its bound; None where it does."""
+    if type(certificate.bound) is not int:  # no number is below NaN
+        return f"a certificate proves a whole bound, got {certificate.bound}"
     problem = without_deadlines(problem)
     if isinstance(certificate, MicrobatchWindows):
         return windows_refusal(problem, certificate, direct_refusal)
@@ -76,10 +78,6 @@ def refusal(problem: Problem, certificate: Certificate) -> str | None:
 
 def direct_refusal(problem: Problem, certificate: DirectCertificate) -> str | None:
     """The same of a certificate that is about the whole problem and no part of it."""
-    if isinstance(certificate, TickPrices):
-        return prices_refusal(problem, certificate)
-    if type(certificate.bound) is not int:  # NaN is not above what is proved, nor below it
-        return f"a certificate proves a whole bound, got {certificate.bound}"
     if isinstance(certificate, Drup):
         return drup_refusal(problem, certificate)
     if isinstance(certificate, OneStore):
@@ -88,4 +86,6 @@ def direct_refusal(problem: Problem, certificate: DirectCertificate) -> str | No
         return volume_refusal(problem, certificate)
     if isinstance(certificate, Crossings):
         return crossings_refusal(problem, certificate)
+    if isinstance(certificate, TickPrices):
+        return prices_refusal(problem, certificate)
     return one_machine_refusal(problem, certificate)
