@@ -13,9 +13,10 @@ needs nothing.
 
 from __future__ import annotations
 
+import math
 from collections import Counter, deque
 from collections.abc import Collection, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 
 import numpy as np
@@ -23,6 +24,7 @@ import numpy as np
 from bubbleproof.theory.model.problem import Problem
 from bubbleproof.verify.certificates.index_order import IndexOrder
 
+FINE = 1 << 16  # of a unit's parts, where amounts are told in larger ones
 LoadChange = tuple[int, bool, int]  # task, at its end?, delta
 Sample = tuple[int, int, int]  # stage, microbatch, slice
 
@@ -51,6 +53,27 @@ class LimitedStore:
     store: int
     room: int
     lifetimes: tuple[Lifetime, ...]
+
+    def coarse(self, times: int) -> LimitedStore:
+        """In units so large that amounts times ticks are no overflow.
+
+        Amounts that have no common divisor are rounded up, and the room down: what fits then, fits.
+
+        Parameters
+        ----------
+        times
+            How often each lifetime comes, at most.
+        """
+        amounts = [life.amount for life in self.lifetimes]
+        most, unit = max(amounts, default=0), 1
+        if most > FINE:
+            common = math.gcd(*amounts)
+            unit = common if most <= FINE * common else -(-most // FINE)
+        return replace(
+            self,
+            room=min(self.room, sum(amounts) * times) // unit,
+            lifetimes=tuple(replace(h, amount=-(-h.amount // unit)) for h in self.lifetimes),
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import suppress
 
 import numpy as np
 
 from bubbleproof.theory.model.actions import Ints
 from bubbleproof.theory.model.problem import Edges, Problem
 from bubbleproof.theory.model.schedule import Program, Schedule
-from bubbleproof.theory.pipelines.timing import in_order
+from bubbleproof.theory.pipelines.timing import UntimedProgram, in_order, left_shift
 
 
 def starts_by_task(problem: Problem, schedule: Schedule) -> Ints:
@@ -22,6 +23,8 @@ def starts_by_task(problem: Problem, schedule: Schedule) -> Ints:
 def schedule_of_starts(problem: Problem, start: Ints) -> Schedule:
     """The schedule with the given start per task: rows by resource, then start, then end.
 
+    Of instants at one time none stands before one that it waits for.
+
     Parameters
     ----------
     start
@@ -30,10 +33,34 @@ def schedule_of_starts(problem: Problem, start: Ints) -> Schedule:
     occupancy = problem.occupancy
     begin = start[occupancy.task]
     end = begin + problem.duration[occupancy.task]
-    rows = np.lexsort((end, begin, occupancy.resource))
+    place = places(problem, problem.edges)[occupancy.task]
+    rows = np.lexsort((place, end, begin, occupancy.resource))
     task = occupancy.task[rows]
     program = Program(actions=problem.actions.take(task), resource=occupancy.resource[rows])
     return Schedule(program=program, start=start[task], duration=problem.duration[task])
+
+
+def places(problem: Problem, edges: Edges) -> Ints:
+    """Of each task its place in an order of the edges; all alike where no task is an instant."""
+    found = np.zeros(problem.num_tasks, dtype=np.int64)
+    order = None
+    if not problem.duration.all():
+        order = in_order(problem.num_tasks, edges.before, edges.after)
+    if order is not None:
+        found[order] = np.arange(problem.num_tasks)
+    return found
+
+
+def shifted(problem: Problem, start: Ints) -> Iterator[Schedule]:
+    """The left-shifted schedule of the order of these starts; none where it waits for itself.
+
+    Parameters
+    ----------
+    start
+        Ticks per task, shape (num_tasks,).
+    """
+    with suppress(UntimedProgram):
+        yield left_shift(problem, schedule_of_starts(problem, start).program)
 
 
 def rows(edges: Edges) -> Iterator[tuple[int, int, int]]:

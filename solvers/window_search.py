@@ -35,7 +35,7 @@ from bubbleproof.solvers.bounds import Bounds, critical_set
 from bubbleproof.solvers.engines.engine import SMALL, Budget, Meter
 from bubbleproof.solvers.engines.window import FOREVER, Window
 from bubbleproof.solvers.memory_rules import memory_rules
-from bubbleproof.solvers.starts import schedule_of_starts, starts_by_task
+from bubbleproof.solvers.starts import places, schedule_of_starts, starts_by_task
 from bubbleproof.theory.model.actions import NONE, Ints, Kind
 from bubbleproof.theory.model.problem import Problem
 from bubbleproof.theory.model.schedule import Schedule
@@ -106,7 +106,7 @@ class WindowSearch:
         self.either: dict[int, list[tuple[int, ...]]] = {}
         for clause in rules.clauses:
             self.either.setdefault(clause.later, []).append(clause.either)
-        self.ticks = problem.duration
+        self.ticks, self.place = problem.duration, places(problem, bounds.edges)
         self.effort = 1
         self.failed: set[int] = set()  # windows, by hash: a clash loses a window, no more
 
@@ -193,9 +193,9 @@ class WindowSearch:
     def _put_together(self, start: Ints, group: Ints, limit: int) -> Schedule | None:
         """The order of each resource by groups, then starts, as a schedule that is checked."""
         occupancy = self.problem.occupancy
-        task = occupancy.task
+        task, resource = occupancy.task, occupancy.resource
         rows = np.lexsort(
-            ((start + self.ticks)[task], start[task], group[task], occupancy.resource)
+            (self.place[task], (start + self.ticks)[task], start[task], group[task], resource)
         )
         program = schedule_of_starts(self.problem, start).program
         program = replace(
@@ -215,7 +215,8 @@ class WindowSearch:
         """The longest path from each task's end, the orders of all resources included."""
         occupancy = self.problem.occupancy
         task = occupancy.task
-        rows = np.lexsort(((start + self.ticks)[task], start[task], occupancy.resource))
+        ends = start + self.ticks
+        rows = np.lexsort((self.place[task], ends[task], start[task], occupancy.resource))
         task, resource = task[rows], occupancy.resource[rows]
         follows = resource[1:] == resource[:-1]
         before = np.concatenate([self.edges.before, task[:-1][follows]])
@@ -305,9 +306,10 @@ class WindowSearch:
         self, tasks: Ints, start: Ints, groups: dict[int, list[int]], free: frozenset[Kind]
     ) -> Iterator[TaskRow]:
         """Of each resource the tasks of one kind, but for ``free`` ones, in the order they have."""
-        kind, begin = self.problem.actions.kind[tasks].tolist(), start[tasks].tolist()
+        kind, place = self.problem.actions.kind[tasks].tolist(), self.place[tasks].tolist()
+        begin, end = start[tasks].tolist(), (start + self.ticks)[tasks].tolist()
         for group in groups.values():
-            row = sorted(group, key=lambda task: (kind[task], begin[task]))
+            row = sorted(group, key=lambda t: (kind[t], begin[t], end[t], place[t]))
             yield from ((a, b, 0) for a, b in pairwise(row) if kind[a] == kind[b] not in free)
 
     def _held(

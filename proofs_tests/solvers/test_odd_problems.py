@@ -145,6 +145,11 @@ def test_a_cycle_that_takes_no_time_is_no_contradiction(ticks: int, lag: int) ->
         ({"forward": 2 << 40, "backward": 4 << 40, "latency": 1 << 40}, None),
         ({"forward": 7, "backward": 11, "latency": 3}, None),
         ({"forward": (2,) * 7 + (1 << 40,)}, None),
+        ({"activation": 1 << 40, "capacity": 8 << 40}, None),
+        ({"capacity": 1 << 70}, None),
+        ({"placement": "wave", "capacity": 1 << 70}, None),
+        ({"placement": "wave", "forward": 2 << 40, "backward": 4 << 40, "latency": 9}, None),
+        ({"placement": "wave", "forward": 0, "backward": 0, "latency": 0, "capacity": 2}, 0),
     ],
 )
 def test_loops_at_the_edges_of_every_method(

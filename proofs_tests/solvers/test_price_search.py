@@ -143,3 +143,14 @@ def test_no_price_is_above_the_optimum() -> None:
             proved += 1
             exact += claim.bound == optimum
     assert min(proved, exact) > sized(1, full=3), (proved, exact)
+
+
+@pytest.mark.parametrize("unit", [1 << 20, 10**9 + 7, 1 << 40, 1 << 50])
+def test_memory_in_bytes_is_priced_as_well(unit: int) -> None:
+    """Prices are whole numbers, of units that are small: they lose digits, but not all."""
+    claims = [*found(tight_loop(6, 6).problem(), 122)]
+    in_bytes = tight_loop(6, 6 * unit).with_changes(activation=unit).problem()
+    more = [*found(in_bytes, 122)]
+    assert all(refusal(in_bytes, claim) is None for claim in more)
+    least = claims[-1].bound if unit < 1 << 40 else 0
+    assert least <= max((claim.bound for claim in more), default=0) <= claims[-1].bound

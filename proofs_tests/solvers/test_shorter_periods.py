@@ -5,9 +5,12 @@ from __future__ import annotations
 import time
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
+from operator import mul
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from bubbleproof.solvers.bounds import lower_bounds
 from bubbleproof.solvers.engines.cpsat_turns import search
@@ -16,10 +19,12 @@ from bubbleproof.solvers.engines.engine import Budget
 from bubbleproof.solvers.identical import IdenticalClasses, identical
 from bubbleproof.solvers.lists.modulo import Nearing, cycle_of, repeated, shorter_schedules
 from bubbleproof.solvers.lists.modulo_lists import ModuloLists, Turn
+from bubbleproof.solvers.memory_rules import FINE, Lifetime, LimitedStore
 from bubbleproof.solvers.starts import schedule_of_starts
 from bubbleproof.theory.model.problem import Problem
 from bubbleproof.theory.pipelines.pipeline import Pipeline
 from bubbleproof.verify import check
+from proofs_tests.judged import accepted
 from proofs_tests.patience import PATIENCE
 
 WAVE = Pipeline(
@@ -173,3 +178,64 @@ def test_the_same_work_finds_the_same() -> None:
     assert len(runs[0]) == len(runs[1])
     for one, other in zip(*runs, strict=True):
         assert np.array_equal(one, other)
+
+
+def spans_of(pipeline: Pipeline) -> list[int]:
+    """The makespans of what is found from the poorest schedule on."""
+    problem = pipeline.problem()
+    found = shorter_schedules(problem, alike_of(problem), longest(problem), budget_of(0.3))
+    return [accepted(problem, schedule).makespan for schedule in found]
+
+
+def test_memory_in_bytes_is_no_other_search() -> None:
+    in_bytes = WAVE.with_changes(activation=1 << 40, capacity=5 << 40)
+    assert spans_of(in_bytes) == spans_of(WAVE) != []
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"activation": 10**9 + 7, "capacity": 5 * 10**9 + 40},
+        {"forward": 2 << 30, "backward": 4 << 30, "latency": 1 << 30},
+        {"forward": 2 << 48, "backward": 4 << 48, "latency": 1 << 48},  # beyond CP-SAT
+        {"capacity": 1 << 70},
+        {"forward": 0, "backward": 0},
+        {"forward": 0, "backward": 0, "latency": 0},
+    ],
+)
+def test_numbers_at_the_edges_are_searched_or_left_alone(changes: dict[str, int]) -> None:
+    pipeline = WAVE.with_changes(**changes)
+    least = lower_bounds(pipeline.problem()).best.bound
+    assert all(span >= least for span in spans_of(pipeline))
+
+
+@given(
+    st.lists(st.integers(0, 1 << 44), min_size=1, max_size=4),
+    st.integers(0, 1 << 46),
+    st.integers(1, 9),
+    st.data(),
+)
+def test_what_fits_in_coarse_units_fits(
+    amounts: list[int], room: int, times: int, data: st.DataObject
+) -> None:
+    lifetimes = tuple(Lifetime(first=0, last=1, amount=amount) for amount in amounts)
+    store = LimitedStore(store=0, room=room, lifetimes=lifetimes)
+    coarse = store.coarse(times)
+    assert max(life.amount for life in coarse.lifetimes) <= FINE
+    often = [data.draw(st.integers(0, times)) for _ in amounts]
+    held = [life.amount for life in coarse.lifetimes]
+    if sum(map(mul, often, held)) <= coarse.room:
+        assert sum(map(mul, often, amounts)) <= room
+    common = LimitedStore(
+        store=0,
+        room=room << 50,
+        lifetimes=tuple(replace(h, amount=(h.amount % 9) << 50) for h in lifetimes),
+    )
+    small = replace(
+        common,
+        room=room,
+        lifetimes=tuple(replace(h, amount=h.amount >> 50) for h in common.lifetimes),
+    )
+    is_fit = sum(map(mul, often, (h.amount for h in small.lifetimes))) <= room
+    told = common.coarse(times)
+    assert is_fit == (sum(map(mul, often, (h.amount for h in told.lifetimes))) <= told.room)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from functools import cache
+from random import Random
 
 import numpy as np
 import pytest
@@ -13,7 +14,7 @@ from bubbleproof.solvers.bounds import lower_bounds
 from bubbleproof.solvers.engines.engine import Budget
 from bubbleproof.solvers.lists.greedy import greedy_programs
 from bubbleproof.solvers.search import Search
-from bubbleproof.solvers.starts import schedule_of_starts, starts_by_task
+from bubbleproof.solvers.starts import schedule_of_starts, shifted, starts_by_task
 from bubbleproof.solvers.window_search import WindowSearch
 from bubbleproof.theory.model.problem import Problem
 from bubbleproof.theory.model.schedule import Schedule
@@ -23,6 +24,7 @@ from proofs_tests.judged import accepted
 from proofs_tests.patience import PATIENCE
 from proofs_tests.sized import sized
 from proofs_tests.solvers.small import UNEVEN, V_SHAPE, split
+from proofs_tests.zeros import zeros_or
 
 # Half of an activation goes back at I: the store's clauses, not its edges, say what fits.
 IN_PARTS = split(4, sized(8, full=16), 6, UNEVEN, part=True)
@@ -108,3 +110,38 @@ def test_far_from_the_bound_windows_come_before_further_bounds(
     monkeypatch.setattr(search, "_improve", shares.append)
     search._improve_far()
     assert len(shares) == calls
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"forward": 0, "backward": 0, "latency": 0},
+        {"forward": (0, 1) * 4, "backward": (1, 0, 0, 0) * 2, "latency": 0},
+        {"backward": 0, "capacity": 1 << 70},
+        {"capacity": (1 << 63) - 1},
+    ],
+)
+def test_windows_of_instants_and_of_endless_room(changes: dict[str, int | tuple[int, ...]]) -> None:
+    problem = LOOP.with_changes(**changes).problem()
+    values = [makespan(problem, schedule) for schedule in improved(problem)]
+    assert values == sorted(set(values), reverse=True)
+
+
+def test_instants_stand_behind_what_they_wait_for() -> None:
+    """The order that is read off starts can be timed, however many of them are at one instant."""
+    for seed in range(sized(40, full=400)):
+        random = Random(seed)
+        stages = 2 * random.randint(1, 3)
+        pipeline = Pipeline(
+            num_ranks=stages // 2,
+            num_microbatches=random.randint(1, 5),
+            num_chunks=2,
+            num_slices=random.randint(1, 2),
+            placement=random.choice(["loop", "wave"]),
+            forward=zeros_or(random, 1, 3, stages),
+            backward=zeros_or(random, 1, 3, stages),
+        )
+        problem = pipeline.problem()
+        schedule = listed(problem)
+        (again,) = shifted(problem, starts_by_task(problem, schedule))
+        assert makespan(problem, again) <= makespan(problem, schedule)

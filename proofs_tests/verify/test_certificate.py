@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import MISSING, fields, replace
 from itertools import combinations
+from typing import get_args
 
 import numpy as np
 import pytest
@@ -16,8 +17,9 @@ from bubbleproof.verify import Rule
 from bubbleproof.verify.candidates.certified_distance import check_certificate
 from bubbleproof.verify.certificates import drup_replay
 from bubbleproof.verify.certificates.certificate import Drup, Lemma
-from bubbleproof.verify.certificates.certificate_rule import Certificate
+from bubbleproof.verify.certificates.certificate_rule import Certificate, DirectCertificate
 from bubbleproof.verify.certificates.index_order import index_order
+from bubbleproof.verify.certificates.microbatch_windows import MicrobatchWindows
 from bubbleproof.verify.certificates.one_machine import NO_PATH, OneMachine
 from proofs_tests.solvers.best_machine import best_machine
 from proofs_tests.solvers.brute_force import brute_force
@@ -72,6 +74,21 @@ def test_a_true_certificate_is_accepted_and_so_is_a_modest_one() -> None:
 )
 def test_damage_is_refused(damaged: OneMachine, sentence: str) -> None:
     assert refusal(PROBLEM, damaged) == sentence
+
+
+PARTS = {"resource": 0, "store": 0, "begin": 0, "end": 0, "first": 0}
+MANY = ("tasks", "resources", "stores", "lemmas", "windows")
+
+
+@pytest.mark.parametrize("kind", [*get_args(DirectCertificate), MicrobatchWindows])
+@pytest.mark.parametrize("bound", [float("nan"), float("-inf"), 0.5, True])
+def test_no_kind_proves_what_is_no_whole_bound(kind: type[Certificate], bound: float) -> None:
+    """NaN is not above what is proved, and no number is below it."""
+    given = {f.name: PARTS.get(f.name, ()) for f in fields(kind) if f.default is MISSING}
+    assert given.keys() <= {*PARTS, *MANY, "bound"}
+    problem = PROBLEM.with_capacity(2)
+    claim = kind(**{**given, "bound": bound})  # type: ignore[arg-type]  # what a caller may do
+    assert refusal(problem, claim) == f"a certificate proves a whole bound, got {bound}"
 
 
 def test_what_a_capacity_proves_does_not_hold_without_it() -> None:

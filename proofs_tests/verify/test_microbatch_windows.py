@@ -235,7 +235,7 @@ NO_LIFECYCLE = "no lifecycle of that store begins with that task"
         (
             queue(5, 2),
             replace(THRICE, bound=29.5),  # type: ignore[arg-type]  # a float, on purpose
-            "windows prove a whole bound, got 29.5",
+            "a certificate proves a whole bound, got 29.5",
         ),
     ],
 )

@@ -113,7 +113,7 @@ def test_nothing_is_paid_for_zeros() -> None:
         (
             queue(4, 2),
             rented(19.5),  # type: ignore[arg-type]  # a float, on purpose
-            "prices prove a whole bound of 1 to 4194305, got 19.5",
+            "a certificate proves a whole bound, got 19.5",
         ),
         (queue(4, 2), rented(0), "prices prove a whole bound of 1 to 4194305, got 0"),
         (

@@ -27,6 +27,7 @@ from bubbleproof.solvers.starts import rows
 from bubbleproof.theory.model.actions import Ints
 
 REACH = 3  # periods by which a start may move
+MOST = 1 << 60  # of what is minimized: of larger numbers CP-SAT makes no model
 
 
 class TurnsModel:
@@ -107,7 +108,7 @@ def search(
     work: float,
     free: Container[int] | None = None,
 ) -> Ints | None:
-    """Starts with a period of ``ticks`` near known ones, if found.
+    """Starts with a period of ``ticks`` near known ones, if found and no number is too large.
 
     Any will do or, where some tasks are ``free``, those of least price.
 
@@ -127,6 +128,9 @@ def search(
         Tasks whose turns against others may change; None for all.
     """
     every = range(cycle.few.num_tasks)
+    units = sum(life.amount for held in cycle.held for life in held.lifetimes)
+    if (2 * PRICE + 1) * units * len(starts) * ticks > MOST:
+        return None
     model = TurnsModel(cycle, ticks, starts, turns, every if free is None else free)
     model.build()
     solver = CpSatSolver()

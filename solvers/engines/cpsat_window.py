@@ -78,7 +78,8 @@ class WindowModel:
             end = self._until(last)
             size = self.model.new_int_var(0, self.limit, "")
             intervals.append(self.model.new_interval_var(begin, size, end, ""))
-        self.model.add_cumulative(intervals, [amount for *_, amount in held], room)
+        amounts = [amount for *_, amount in held]
+        self.model.add_cumulative(intervals, amounts, min(room, sum(amounts)))
 
     def _until(self, last: int) -> cp_model.LinearExprT:
         if last == FOREVER:

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Mapping
-from contextlib import closing
+from contextlib import closing, suppress
 from ctypes import CDLL, CFUNCTYPE, POINTER, byref, c_char_p, c_double, c_int, c_void_p
 from functools import cache
 from importlib.util import find_spec
@@ -170,7 +170,8 @@ def maximize_last(
     most: Reals,
     budget: Budget,
 ) -> tuple[float, Reals] | None:
-    """The greatest last variable, and a dual per row; None out of time or told to stop.
+    """The greatest last variable, and a dual per row; None out of time, told to stop, or where
+    HiGHS can do nothing with the numbers.
 
     All variables are 0 or more. ``rows`` are (row, column, factor) of what is not 0, rows rising;
     row i is at most ``most[i]``.
@@ -186,7 +187,7 @@ def maximize_last(
     cost[-1] = 1.0
     places = np.ascontiguousarray(column, dtype=np.int32)
     starts = np.searchsorted(row, np.arange(count)).astype(np.int32)
-    with closing(Highs()) as highs:
+    with closing(Highs()) as highs, suppress(RuntimeError):
         highs.set("output_flag", False)
         highs.set("threads", 1)
         highs.call("setStringOptionValue", b"solver", b"ipm")
@@ -204,7 +205,8 @@ def maximize_last(
             return None
         values, duals = np.zeros(columns), np.zeros(count)
         highs.call("getSolution", _doubles(values), None, None, _doubles(duals))
-    return float(values[-1]), np.abs(duals)
+        return float(values[-1]), np.abs(duals)
+    return None
 
 
 def _doubles(column: Reals) -> object:

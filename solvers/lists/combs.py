@@ -24,7 +24,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from contextlib import suppress
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from itertools import pairwise
@@ -34,10 +33,9 @@ import numpy as np
 from bubbleproof.solvers.engines.cycle import Block
 from bubbleproof.solvers.engines.engine import Budget
 from bubbleproof.solvers.lists.modulo_lists import GRAIN, ModuloLists
-from bubbleproof.solvers.starts import schedule_of_starts
+from bubbleproof.solvers.starts import shifted
 from bubbleproof.theory.model.actions import Ints, Kind
 from bubbleproof.theory.model.schedule import Schedule
-from bubbleproof.theory.pipelines.timing import UntimedProgram, left_shift
 
 LEAST_RANKS = 4  # below, other methods see the pipeline as a whole
 MOST_TASKS = 9  # of a rank in a period, and of a microbatch in a block
@@ -100,7 +98,7 @@ def line_of(lists: ModuloLists) -> Line | None:
     unit = math.gcd(*ticks.ravel().tolist(), *lags)
     numbers = [*ticks.ravel().tolist(), *lags]
     is_passed = len(lags) == len(down) + len(up)
-    if not is_passed or min(numbers) < 0 or max(numbers) > MOST_TICKS * unit:
+    if not is_passed or min(numbers) < 0 or not 0 < max(numbers) <= MOST_TICKS * unit:
         return None
     return Line(
         rows=rows,
@@ -224,8 +222,7 @@ class Combs:
         if start is not None:
             full = np.empty(self.problem.num_tasks, dtype=np.int64)
             full[self.members] = start[self.place] * self.line.unit
-            with suppress(UntimedProgram):
-                yield left_shift(self.problem, schedule_of_starts(self.problem, full).program)
+            yield from shifted(self.problem, full)
 
     def pattern(
         self, number: int, ticks: int, best: Fraction | None = None, unlike: int = 1

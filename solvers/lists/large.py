@@ -34,7 +34,7 @@ from bubbleproof.solvers.lists.stretch import (
     period_bound,
     stretched,
 )
-from bubbleproof.solvers.starts import schedule_of_starts, starts_by_task
+from bubbleproof.solvers.starts import schedule_of_starts, shifted, starts_by_task
 from bubbleproof.theory.model.actions import Ints
 from bubbleproof.theory.model.problem import Problem
 from bubbleproof.theory.model.schedule import Schedule
@@ -224,6 +224,5 @@ class LargeSearch:
         starts = answer.starts
         full = np.empty(self.problem.num_tasks, dtype=np.int64)
         full[self.alike.members] = stretched(starts, band, self.microbatches)
-        schedule = schedule_of_starts(self.problem, full)
-        yield schedule
-        yield left_shift(self.problem, schedule.program)
+        yield schedule_of_starts(self.problem, full)
+        yield from shifted(self.problem, full)

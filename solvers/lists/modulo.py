@@ -29,11 +29,10 @@ from bubbleproof.solvers.identical import IdenticalClasses
 from bubbleproof.solvers.lists.modulo_lists import Turn
 from bubbleproof.solvers.lists.stretch import first_microbatches, period_bound
 from bubbleproof.solvers.memory_rules import LimitedStore, exact_stores, lifetimes_of
-from bubbleproof.solvers.starts import schedule_of_starts
+from bubbleproof.solvers.starts import shifted
 from bubbleproof.theory.model.actions import Ints
 from bubbleproof.theory.model.problem import Problem
 from bubbleproof.theory.model.schedule import Schedule
-from bubbleproof.theory.pipelines.timing import left_shift
 from bubbleproof.verify.certificates.index_order import index_order
 
 COUNTS = (1, 2)  # microbatches of a period
@@ -44,6 +43,7 @@ FOREVER = 1 << 60  # ticks
 GOOD = Fraction(21, 20)  # times the bound
 MOST_TASKS = 1_000  # of the microbatches of a period
 PART = 16  # of a period, by which it is made shorter at first: larger steps take longer in all
+FINEST = 1_000  # parts of a period: less than one is not worth a search
 FIRST, NEARER = 1.0, 0.25  # deterministic seconds of CP-SAT for a shorter period, and a step nearer
 MOST_FAILED = 8  # steps in turn that bring nothing
 
@@ -72,7 +72,7 @@ def periodic_schedules(
         ticks, starts = found
         shorter = _fitting(cycle, ticks, budget, WORK, starts)
         full = repeated(starts if shorter is None else shorter, cycle, alike, ticks)
-        yield left_shift(problem, schedule_of_starts(problem, full).program)
+        yield from shifted(problem, full)
         if ticks <= GOOD * rate * count:
             return
 
@@ -110,10 +110,10 @@ def shorter_schedules(
         nearing = Nearing(cycle, budget, pool)
         if not nearing.is_meant:
             return
-        ticks, least = math.ceil(turn.rate), math.ceil(period_bound(problem, alike.order))
+        ticks, least = math.ceil(turn.rate), max(1, math.ceil(period_bound(problem, alike.order)))
         starts = turn.starts * ticks // turn.period
         turns = turns_of(cycle, turn.starts, turn.period)
-        steps = [1, 2, ticks // PART]
+        steps = [max(1, ticks // FINEST), max(2, 2 * ticks // FINEST), ticks // PART]
         while steps and budget.seconds:
             shorter, found = ticks - steps[-1], None
             if least <= shorter < ticks:
@@ -123,7 +123,7 @@ def shorter_schedules(
                 continue
             starts, ticks, turns = found, shorter, turns_of(cycle, found, shorter)
             full = repeated(starts, cycle, alike, ticks)
-            yield left_shift(problem, schedule_of_starts(problem, full).program)
+            yield from shifted(problem, full)
 
 
 class Nearing:
@@ -246,9 +246,9 @@ def cycle_of(problem: Problem, alike: IdenticalClasses, count: int) -> Cycle | N
         if number not in exact and store.capacity is not None:
             if (lifetimes := lifetimes_of(few, number)) is None:
                 return None
-            held.append(
-                LimitedStore(store=number, room=store.capacity - store.base, lifetimes=lifetimes)
-            )
+            room = store.capacity - store.base
+            limited = LimitedStore(store=number, room=room, lifetimes=lifetimes)
+            held.append(limited.coarse(alike.num_microbatches))
     bounds = lower_bounds(few)
     if bounds.is_cyclic:
         return None

@@ -37,7 +37,7 @@ from random import Random
 import numpy as np
 
 from bubbleproof.solvers.lists.stretch import first_microbatches
-from bubbleproof.solvers.memory_rules import behind_within_stage, lifetimes_of
+from bubbleproof.solvers.memory_rules import LimitedStore, behind_within_stage, lifetimes_of
 from bubbleproof.solvers.starts import rows, schedule_of_starts
 from bubbleproof.theory.model.actions import NONE, Ints, Kind
 from bubbleproof.theory.model.problem import Problem
@@ -132,16 +132,19 @@ class ModuloLists:
     @cached_property
     def stays(self) -> list[Stay] | None:
         """What one microbatch holds in each store with a capacity; None for other shapes."""
-        behind, found = behind_within_stage(self.few), []
+        behind, found = behind_within_stage(self.few), list[Stay]()
+        count = int(self.problem.actions.microbatch.max(initial=0)) + 1
         for number, store in enumerate(self.few.stores):
             if store.capacity is None:
                 continue
             held = lifetimes_of(self.few, number, behind)
             if held is None:
                 return None
-            table = np.array([(h.first, h.last, h.amount) for h in held], dtype=np.int64)
+            room = store.capacity - store.base
+            coarse = LimitedStore(store=number, room=room, lifetimes=held).coarse(count)
+            table = np.array([(h.first, h.last, h.amount) for h in coarse.lifetimes])
             if len(table):
-                found.append((store.capacity - store.base, *table.T))
+                found.append((coarse.room, *table.T))
         return found
 
     @cached_property

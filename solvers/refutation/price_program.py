@@ -29,12 +29,13 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from bubbleproof.solvers.memory_rules import FINE
 from bubbleproof.theory.model.actions import Ints
 from bubbleproof.theory.model.problem import Problem
 from bubbleproof.verify.certificates.one_machine import NO_PATH, longest
 
 Floats = NDArray[np.float64]
-ShiftedTerm = tuple[int, int, int]  # task, factor, ticks by which it is late
+ShiftedTerm = tuple[int, float, int]  # task, factor, ticks by which it is late
 
 
 class PriceProgram:
@@ -63,6 +64,7 @@ class PriceProgram:
         for task, first in self.first.items():
             self.column_of[task] = self.num_columns - 1
             self.num_columns += self.last[task] - first
+        self.units = [self._unit(store) for store in stores]
         self.most: list[Floats] = []
         self._found: list[tuple[Ints, Ints, Floats]] = []
         self._num_rows = 0
@@ -72,8 +74,8 @@ class PriceProgram:
             instants = np.arange(self.first[after], self.last[after] + 1)
             self._add(instants, [(after, 1, 0), (before, -1, ticks)])
         self._exclude(resource)
-        for store in stores:
-            self._load(store)
+        for store, unit in zip(stores, self.units, strict=True):
+            self._load(store, unit)
 
     @property
     def rows(self) -> tuple[Ints, Ints, Floats]:
@@ -95,7 +97,8 @@ class PriceProgram:
             A price for each tick of the horizon.
         """
         parts = 1 + len(self.stores)
-        return list(duals[self._num_rows - parts * self.horizon :].reshape(parts, self.horizon))
+        found = duals[self._num_rows - parts * self.horizon :].reshape(parts, self.horizon)
+        return list(found / np.array([1, *self.units])[:, None])
 
     def _exclude(self, resource: int) -> None:
         """One task at a time on the resource."""
@@ -107,19 +110,25 @@ class PriceProgram:
                 terms += [(task, 1, 0), (task, -1, self.ticks[task])]
         self._add(np.arange(self.horizon), terms, most=1)
 
-    def _load(self, store: int) -> None:
+    def _unit(self, store: int) -> int:
+        """In which amounts are told: of many digits HiGHS makes nothing."""
+        events = self.problem.events
+        most = int(np.abs(events.delta[events.store == store]).max(initial=1))
+        return most if most > FINE else 1
+
+    def _load(self, store: int, unit: int) -> None:
         """No more in a store than there is room for."""
         home, events = self.problem.stores[store], self.problem.events
         rows = np.flatnonzero(events.store == store)
         columns = events.task[rows], events.at_end[rows], events.delta[rows]
         terms = [
-            (task, delta, self.ticks[task] if at_end else 0)
+            (task, delta / unit, self.ticks[task] if at_end else 0)
             for task, at_end, delta in zip(*(column.tolist() for column in columns), strict=True)
             if task in self.first
         ]
-        self._add(np.arange(self.horizon), terms, most=(home.capacity or 0) - home.base)
+        self._add(np.arange(self.horizon), terms, most=((home.capacity or 0) - home.base) / unit)
 
-    def _add(self, instants: Ints, terms: Sequence[ShiftedTerm], most: int = 0) -> None:
+    def _add(self, instants: Ints, terms: Sequence[ShiftedTerm], most: float = 0) -> None:
         """A row an instant t: the sum of factor N_task(t - late) is at most ``most``."""
         keys, factors = [np.zeros(0, dtype=np.int64)], [np.zeros(0)]
         for task, factor, late in terms:

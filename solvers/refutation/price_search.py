@@ -38,13 +38,14 @@ from bubbleproof.theory.model.problem import Problem
 from bubbleproof.verify.certificates.chains import in_order
 from bubbleproof.verify.certificates.index_order import IndexOrder
 from bubbleproof.verify.certificates.tick_prices import (
+    MOST_PAID,
     MOST_TICKS,
     Tariff,
     TickPrices,
     prices_refusal,
 )
 
-SCALE = 10**9  # of duals, to be whole numbers
+SCALE = 10**9  # of duals, to be whole numbers; more where stores have large units
 FULL = 1 - 1e-7  # a z of this or more is taken for 1
 MOST_COLUMNS = 100_000  # of a program: beyond, it takes minutes
 MOST_KEPT = 64  # tasks of one microbatch of each group: beyond, there are too many paths
@@ -76,6 +77,7 @@ class PriceSearch:
 
     def __init__(self, problem: Problem, order: IndexOrder, budget: Budget) -> None:
         self.problem, self.order, self.budget = problem, order, budget
+        self._changed = int(np.abs(problem.events.delta).sum())  # units
         edges = problem.edges
         rows = in_order(problem.num_tasks, edges.before.tolist(), edges.after.tolist())
         self.place = np.empty(problem.num_tasks, dtype=np.int64)
@@ -172,9 +174,11 @@ class PriceSearch:
         if (found := self._maximized(program.num_columns, rows, most)) is None:
             return None
         sold, *held = program.prices(found[1])
+        paid = self.problem.num_tasks * sold.sum() + self._changed * sum(x.sum() for x in held)
+        scale = min(SCALE * max(program.units, default=1), MOST_PAID / 2 / max(paid, 1.0))
         return found[0], TickPrices(
-            resources=(_tariff(rank, sold),),
-            stores=tuple(_tariff(store, each) for store, each in zip(stores, held, strict=True)),
+            resources=(_tariff(rank, scale * sold),),
+            stores=tuple(_tariff(of, scale * each) for of, each in zip(stores, held, strict=True)),
             bound=horizon + 1,
         )
 
@@ -208,11 +212,11 @@ def _next(refuted: list[tuple[int, float]], not_refuted: list[tuple[int, float]]
     return min(low + step, high - 1) if high - low > 1 else None
 
 
-def _tariff(of: int, duals: Floats) -> Tariff:
+def _tariff(of: int, prices: Floats) -> Tariff:
     """Whole prices where they change."""
-    prices = np.rint(duals * SCALE).astype(np.int64)
+    prices = np.rint(prices)
     begin = np.flatnonzero(np.diff(prices, prepend=0))
-    return Tariff(of=of, steps=tuple(zip(begin.tolist(), prices[begin].tolist(), strict=True)))
+    return Tariff(of=of, steps=tuple(zip(begin.tolist(), map(int, prices[begin]), strict=True)))
 
 
 def stretched(problem: Problem, prices: TickPrices, known: int) -> TickPrices | None:

@@ -68,6 +68,8 @@ Certificate = DirectCertificate | MicrobatchWindows
 
 def refusal(problem: Problem, certificate: Certificate) -> str | None:
     """Why the certificate does not prove its bound; None where it does."""
+    if type(certificate.bound) is not int:  # no number is below NaN
+        return f"a certificate proves a whole bound, got {certificate.bound}"
     problem = without_deadlines(problem)
     if isinstance(certificate, MicrobatchWindows):
         return windows_refusal(problem, certificate, direct_refusal)
