@@ -108,7 +108,7 @@ class BoundSearch(SearchState):
         self._accept(found.certificate, "propagation")
 
     def _certify_claim(self) -> None:
-        """A certificate for what so far is only an engine's word."""
+        """A certificate for what so far is only a solver's claim."""
         if not self.is_certifying or not (self.is_closed or self.is_refuted):
             return
         budget = self.whole

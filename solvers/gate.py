@@ -2,7 +2,7 @@
 
 Each function returns what may be used, or raises ``FaultError`` with the engine's name, what it
 gave and what the checker found. None of it is an ``assert``: those are gone under ``python -O``.
-What cannot be contradicted (a bound above which no schedule is known) stays the engine's word. A
+What cannot be contradicted (a bound above which no schedule is known) stays uncertified. A
 certificate that is refused contradicts nothing, and proves nothing: it is left out, and said to be.
 """
 

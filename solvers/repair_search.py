@@ -7,8 +7,8 @@ and the tasks that are missing.
 
 CP-SAT finds the most rows that can keep their places in some schedule (``is_fewest``). A plain
 search with these rows in their order then gives a schedule, and CP-SAT again looks for a shorter
-one over all ways to keep as many (``is_shortest``). Both are the engine's word; where a schedule or
-the places kept contradict it, the repair ends with ``FaultError``. The status and the bound of
+one over all ways to keep as many (``is_shortest``). Both are claims of the solver; where a schedule
+or the places kept contradict it, the repair ends with ``FaultError``. The status and the bound of
 ``result`` are about the problem alone: about every schedule, whatever it moves.
 """
 

@@ -43,7 +43,7 @@ class PeakBound:
     """No schedule (within the makespan asked for) has a peak below ``value`` memory units.
 
     What was checked is a certificate of each step's problem, of less memory; none is about the
-    problem itself and can be written. So ``proof`` is an ARGUMENT, or the word of an ENGINE.
+    problem itself and can be written. So ``proof`` is an ARGUMENT, or the claim of an ENGINE.
     """
 
     value: int
@@ -73,8 +73,8 @@ class Result:
     ``work`` is what was done, in units of about a second, as far as it is counted.
     ``origin`` names who found the schedule; ``reason`` explains INFEASIBLE, UNKNOWN where it is
     not for want of time, an interruption, and where work was limited whether that limit or the
-    clock ended the search; it tells of certificates that were refused;
-    ``losses``: the engines that gave no answer, and why; the reason tells of them as well.
+    clock ended the search; it names certificates that were refused;
+    ``losses``: the engines that gave no answer, and why; the reason names them as well.
     ``is_claimed``: INFEASIBLE by an uncertified claim of a solver.
     Raises ``FaultError`` for a value below the best bound, an OPTIMAL above it, and a status that
     says that there is a schedule (or none) where it is not so.

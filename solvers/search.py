@@ -68,8 +68,10 @@ LISTING = 0.1  # of the time left, for list scheduling once there is a schedule
 # Of the time left, for long pipelines block by block; of so many tasks that little else helps.
 COMBING, COMBING_MANY = 0.2, 0.4
 REPEATING = 0.15  # of the time left, for schedules that repeat
-# Of the time left, for shorter periods, from so many times the bound on: they take long to find.
-SHORTENING, FAR = 0.25, Fraction(21, 20)
+SHORTENING = 0.25  # of the time left, for shorter periods
+# Times the bound: so far that windows come before further bounds, and shorter periods, which take
+# long to find, are looked for at all.
+FAR = Fraction(21, 20)
 STEADY = 8  # microbatches a rank: of fewer, what ends cost hides what a shorter period brings
 NEAR = Fraction(51, 50)  # times the bound: so near that only windows improve on it
 LENGTHENING = 0.15  # of the time left, for short instances that are lengthened

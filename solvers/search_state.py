@@ -5,9 +5,9 @@ in turn until nothing more is wanted. A search within another has a part of its 
 its work there. Everything is judged by ``verify`` before it counts: a schedule by the checker, a
 bound by its certificate. What contradicts it (``solvers.gate``) ends the search with
 ``FaultError``: a bound above a checked schedule's value, whichever came first. What remains is the
-engine's word, and the result calls it that (``Result.proof``). A certificate that its checker
-refuses is left out, and ``Result.reason`` tells of it: it proves nothing, and what was accepted
-before stands.
+solver's claim, and the result calls it that (``Result.proof``). A certificate that its checker
+refuses is left out, and ``Result.reason`` says so: it proves nothing, and what was accepted
+before remains valid.
 """
 
 from __future__ import annotations
@@ -131,7 +131,7 @@ class SearchState:
 
     @property
     def bound(self) -> int:
-        """The best bound, certified or an engine's word."""
+        """The best bound, certified or claimed by a solver."""
         return max(self.certified.bound, self.claimed.bound)
 
     @property
@@ -274,7 +274,7 @@ class SearchState:
         reason
             What goes before the refusals of certificates.
         is_claimed
-            Whether an engine's word is all that INFEASIBLE rests on.
+            Whether a solver's claim is all that INFEASIBLE rests on.
         """
         best, losses = self.best, tuple(dict.fromkeys(self.whole.losses))
         told = [str(loss) for loss in losses]

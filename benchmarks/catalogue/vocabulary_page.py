@@ -231,7 +231,9 @@ Qi, Lin and Wan, Balancing Pipeline Parallelism with Vocabulary Parallelism (MLS
 It is no family: a stage of a pipeline has one stage before it and one behind, so that files and
 replays have no such layer. [Papers](../guide/papers.md#an-output-layer-on-all-ranks) has it in
 Python, and `bubbleproof plan FILE --paper vocabulary` tells what it would take of a model on a
-cluster, beside the plan and checked. Of frameworks none runs it; its authors' code does.
+cluster, beside the plan and checked. Its authors' code runs it. megatron-core 0.19.2, torchtitan
+0.3.0, Automodel 0.7.0 and DeepSpeed 0.19.8 give a stage of the pipeline the whole output layer or
+none of it (`benchmarks/frameworks` asks them), and no file of theirs has its arXiv number.
 
 ![one barrier](pictures/vocabulary-1.svg)
 ![two barriers](pictures/vocabulary-2.svg)

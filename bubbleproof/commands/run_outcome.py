@@ -1,6 +1,6 @@
 """What ``run`` does with a schedule that it found, of one shape or of a plan.
 
-It is replayed, drawn, and told beside the published schedules of the same problem. The folder holds
+It is replayed, drawn, and compared with the published schedules of the problem. The folder holds
 what its finder writes, ``schedule.svg``, ``schedule.perfetto.json``, ``result.json`` and the page
 ``report.html``; of the replay ``replay.json`` and the page ``replay.html``.
 """
@@ -108,11 +108,11 @@ class PublishedComparison:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class RunOutcome:
-    """A schedule that was found, and how it is told.
+    """A schedule that was found, and how it is printed.
 
-    ``what`` it is (plan, solved schedule), in a ``line``; ``rows`` tell of it beside ``compared``.
+    ``what`` it is (plan, solved schedule), in a ``line``; ``rows`` describe it and ``compared``.
     ``verdict`` is None where a Ctrl-C came first. ``statuses`` are those of finding and judging it.
-    ``write`` writes the files of its own, ``print`` tells people more than the two tables do.
+    ``write`` writes the files of its own, ``print`` prints more than the two tables.
     """
 
     name: str

@@ -107,7 +107,7 @@ def _write_proof(path: Path, result: SolvedResult) -> None:
 
 
 def _status(result: Result, certified: bool) -> int:
-    """The exit status: an engine's word is not enough where a certificate was asked for."""
+    """The exit status: a solver's claim is not enough where a certificate was required."""
     if certified and result.proof is ProofOrigin.ENGINE:
         return UNDECIDED
     return EXIT[result.status]

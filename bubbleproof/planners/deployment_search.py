@@ -101,10 +101,11 @@ class DeploymentSearch(PlanSearch[ClusterPlan | NoClusterPlan]):
     ) -> None:
         super().__init__(options, budget, executor)
         self.space_of, self.is_lazy, self.known = space_of, is_lazy, known or {}
-        uncounted = sum(isinstance(one, UncountedCombination) and not one.reason for one in counted)
+        late = [one for one in counted if isinstance(one, UncountedCombination) and not one.reason]
+        self.num_uncounted = len(late)
         self.precisions = list(dict.fromkeys(one.combination.precision for one in counted))
-        self.is_counted = not uncounted
-        number = f"{len(counted) - uncounted:,} of {len(counted):,} deployments"
+        self.is_counted = not late
+        number = f"{len(counted) - len(late):,} of {len(counted):,} deployments"
         self.bounded = bounded if self.is_counted else f"{bounded} that were estimated ({number})"
         self.rows = [
             DeploymentStanding(counted=one)
@@ -352,7 +353,7 @@ class DeploymentSearch(PlanSearch[ClusterPlan | NoClusterPlan]):
         most, bounds = self.best_value, [one.bound for one in self.open_ones]
         unsettled = [one for one in self.open_ones if most is None or one.bound < most]
         unsettled = [one for one in unsettled if not one.is_settled]
-        reason = self.budget.reason(len(unsettled), "deployment")
+        reason = self.budget.reason(len(unsettled) + self.num_uncounted, "deployment")
         lower, seconds = min(bounds, default=0), self.budget.taken
         is_unfit = any(one.is_unfit for one in self.standings)
         none = NoClusterPlan(

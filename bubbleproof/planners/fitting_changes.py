@@ -1,8 +1,8 @@
-"""What would make a job fit where nothing does: each change is planned before it is told.
+"""What would make a job fit where nothing does: each change is planned before it is named.
 
 From the deployment that needs the least of a card, one thing is changed at a time: gradients in 16
 bits, a wider recompute scope, twice the tensor or the pipeline ranks over half the replicas. A
-change is told where the framework runs it and a schedule of it fits. What is among the lists was
+change is named where the framework runs it and a schedule of it fits. What is among the lists was
 tried already. Of a configuration of one's own that has no room the same changes are timed as it
 runs.
 """

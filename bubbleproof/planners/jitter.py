@@ -1,4 +1,4 @@
-"""Schedules in life: makespans under random durations (``theory.pipelines.programs.spread``).
+"""Timing noise: makespans under random durations (``theory.pipelines.programs.spread``).
 
 The orders of a schedule are kept and its times are not: in each sampled step every action starts as
 early as its inputs and its resources allow, with the durations of that step. All schedules of a

@@ -1,7 +1,7 @@
 """What was measured, as rows: a file of rows, or one iteration of a job or of a plan.
 
 A job is a file that starts from ``[model] [cluster] [batch]``, of which a configuration of one's
-own was run; a plan is what ``plan -o`` wrote. Of both the seconds of an iteration are told beside.
+own was run; a plan is what ``plan -o`` wrote. The seconds of an iteration are given with either.
 """
 
 from __future__ import annotations

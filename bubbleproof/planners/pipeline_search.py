@@ -7,8 +7,9 @@ is below the best makespan has an equal share of what is left, the least bound f
 round: each look ends with a better schedule, or with the proof that the candidate has none, or with
 its share.
 
-A candidate leaves only by a bound that the certificate checker accepted or an engine's word. The
-winner has the least makespan, among equals the least peak, then the first place in the space.
+A candidate leaves only by a bound that the certificate checker accepted, or by a solver's
+uncertified bound. The winner has the least makespan, among equals the least peak, then the first
+place in the space.
 
 Where none fits, the nearest memory in which a candidate does is that of one microbatch at a time:
 whatever their number, they may run one after the other. So the least peak of its pipeline with a

@@ -121,7 +121,7 @@ def shape_facts(file: ProblemFile, found: Plan) -> Iterator[Fact]:
 
 
 def schedule_facts(file: ProblemFile, found: Plan, timed: Timed) -> Iterator[Fact]:
-    """The winner's schedule: who found it, what is chosen in it, and how long it is in life."""
+    """The winner's schedule: who found it, what is chosen in it, and its time with noise."""
     chosen = listed_choices(found.winner.pipeline.choices)
     told = {"found by": found.winner.origin}
     told |= {name: str(value) for name, value in chosen.items() if value}

@@ -1,6 +1,6 @@
-"""Configurations of one's own (``own_run``): one that is asked for, and two beside each other.
+"""Configurations of one's own (``own_run``): one alone, or two compared.
 
-The difference of two is told by term of the time and by kind of the memory; its cause are the
+The difference of two is given by term of the time and by kind of the memory; its causes are the
 changes from the longer to the shorter one that save most, each made alone.
 """
 

@@ -202,7 +202,7 @@ def planned_jobs(
     Raises
     ------
     ValueError
-        For ranges that are none; a job of which no deployment can be made is told in its row.
+        For ranges that are none; the row of a job without a deployment says why.
     """
     began = perf_counter()
     files: list[tuple[str, AnyFile]] = []

@@ -152,7 +152,7 @@ def trades(
     front = lower_left(places)
     plot.stairs(front, _FRONT)
     for point, place in zip(points, places, strict=True):
-        words = f"{point.name}: {point.value:,} at {place[0]:,.4g}"
+        words = f"{point.name}: {time.amount(point.value)} at {place[0]:,.4g}"
         plot.point(*place, words, _FRONT if place in front else _POINT)
     note = "One mark for the shortest schedule found of each candidate; dotted: the capacity."
     entries = [(_FRONT, "Pareto front"), (_POINT, "candidate")]
@@ -172,9 +172,10 @@ def bands(points: Sequence[PlanPoint], *, unit: str, explained: str) -> str:
     plot = SvgPlot(across, upright, height=len(timed) * _ROW + _MARGIN, names=names)
     for row, point in enumerate(timed):
         plot.band(time.scaled(point.p5 or 0), time.scaled(point.p95 or 0), row, _ROW * 0.4, _BAND)
-        words = f"{point.name}: nominal {point.value:,}"
+        words = f"{point.name}: nominal {time.amount(point.value)}"
         plot.tick(time.scaled(point.value), row, _ROW * 0.46, words, _FRONT)
-        expected = point.expected or 0
-        plot.point(time.scaled(expected), row, f"{point.name}: expected {expected:,.1f}", _POINT)
+        expected = round(point.expected or 0)
+        words = f"{point.name}: expected {time.amount(expected)}"
+        plot.point(time.scaled(expected), row, words, _POINT)
     legend = key([(_BAND, "5 % to 95 %"), (_FRONT, "nominal"), (_POINT, "expected")])
     return section("With timing noise", legend, plot.text, paragraph(explained, css="soft"))

@@ -1,7 +1,7 @@
 """Small charts of a page as SVG in its text: points, staircases, bands and marks on two axes.
 
 A chart is as wide as a phone lets its words be read (``WIDTH``); colours of lines and words follow
-the page's, light or dark. What a mark stands for is told when the pointer rests on it.
+the page's, light or dark. A mark says what it is when the pointer rests on it.
 
 >>> chart = SvgPlot(AxisRange(0, 10, "ticks"), AxisRange(0, 1, "GiB"), height=120)
 >>> chart.point(5, 0.5, "five", "#2f62b8")

@@ -6,7 +6,7 @@ last stage's output, which all ranks have whole. The embedding's ticks are told 
 stage, since a rank embeds whenever it would wait. An all-reduce takes ``HOPS`` messages. What
 follows the pipeline is told as long as without. Layers are cut evenly, the rest to the last ranks.
 
-Only its authors' code runs it (``vocabulary``): it is told beside a plan and is none of its
+Its authors' code runs it (``vocabulary``). It is printed beside a plan and is none of the plan's
 candidates, which are pipelines.
 """
 

@@ -15,6 +15,7 @@ from benchmarks.frameworks.ask_frameworks import (
     record_of,
     torch_answers,
 )
+from benchmarks.frameworks.ask_megatron import RECORD as MEGATRON
 from benchmarks.frameworks.hand_over_jobs import JOBS, RECORD, TARGETS
 from bubbleproof.frameworks import TORCH_CLASSES, TorchClass, framework_named
 from bubbleproof.hand_over.launched.read_torchtitan import refusal_of_parts
@@ -57,6 +58,23 @@ def test_two_thousand_configurations_were_asked_of_which_a_third_is_illegal() ->
     assert every.count(None) >= 0.3 * len(every)
     silent = sum(question.ours(*row) == UNTOLD for question in QUESTIONS for row in question.rows)
     assert silent <= 0.2 * len(every)
+
+
+def test_a_stage_has_the_whole_output_layer_or_none_of_it() -> None:
+    """As the page of vocabulary parallelism says: no answer has a part of an embedding or a head.
+
+    Megatron's layouts have each of the two once. The stages of torchtitan and Automodel have whole
+    modules of the names they were given; DeepSpeed's cuts lie between modules.
+    """
+    layouts = [row[1] for row in json.loads(MEGATRON.read_text())["layouts"] if row[1]]
+    assert {("".join(row).count("E"), "".join(row).count("L")) for row in layouts} == {(1, 1)}
+    of = {each.kind: each for each in QUESTIONS}
+    titan, model = (told(of[kind]) for kind in ("titan_stages", "automodel_stages"))
+    stages = titan + [[stage for rank in row for _, stage in rank] for row in model if row]
+    heads = [sum("lm_head" in stage for stage in row) for row in stages]
+    assert set(heads) == {0, 1}  # without where its name was dropped
+    cuts = zip(of["partition"].rows, told(of["partition"]), strict=True)
+    assert all(sum(cut) == layers for (_, layers, _), cut in cuts if cut)
 
 
 @pytest.mark.parametrize("kind", ["mesh", "section", "torch", "steps", "partition"])

@@ -12,6 +12,7 @@ from bubbleproof.formats.clusters.deployed_space import deployed_space
 from bubbleproof.planners import PlanOptions
 from bubbleproof.planners.cluster_planned import NOT_COUNTED, NoClusterPlan
 from bubbleproof.planners.counting import UncountedCombination, counted_within
+from bubbleproof.planners.outcome import Outcome
 from bubbleproof.planners.planning import plan_cluster
 from bubbleproof.solvers import Status
 
@@ -61,3 +62,14 @@ def test_no_deployment_holds_less_than_its_share_of_the_state(model: str, more: 
     late = [one for one in fits if isinstance(one, UncountedCombination)]
     assert late
     assert {one.reason for one in late} == {""}
+
+
+def test_open_deployments_are_counted_once() -> None:
+    """What ended the search names as many as the rows have, those without numbers among them."""
+    file = job("28 GiB")
+    counts = counted_within(file, 0.0)
+    found = plan_cluster(counts, lambda one: deployed_space(file, one), PlanOptions(time_limit=1.0))
+    num_open = sum(row.status is Outcome.UNKNOWN for row in found.rows)
+    assert isinstance(found, NoClusterPlan)
+    assert num_open > sum(isinstance(one, CombinationCosts) for one in counts)
+    assert f": {num_open:,} deployments are open" in found.reason

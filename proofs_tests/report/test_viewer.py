@@ -6,6 +6,7 @@ The expected shares of colours are sums of durations over ranks times time (``sh
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 
@@ -121,6 +122,17 @@ def test_a_search_finds_counts_and_tells(tmp_path: Path, browser: Browser) -> No
     assert browser.run(count) == "1 of 32"  # 4 ranks, 8 microbatches
     browser.run("bubbleproof.viewers[0].find('9X')")
     assert browser.run(count) == "not found"
+
+
+def test_times_are_in_the_unit_of_the_axis(tmp_path: Path, browser: Browser) -> None:
+    """Ticks of a microsecond on an axis of milliseconds: the schedule takes 33,000 us."""
+    drawn = member("1f1b", p=4, m=8, tF=1000, tB=2000)
+    drawn = replace(drawn, problem=replace(drawn.problem, unit="us"))
+    browser.open(page(tmp_path, drawn))
+    browser.run("bubbleproof.viewers[0].find('2F1')")
+    said = str(browser.run("document.querySelector('.viewer-said').innerText"))
+    assert "3 to 4, 1 ms" in said
+    assert "after 1F1 on rank 1, ended 3" in said
 
 
 def test_hovering_idle_time_tells_why(tmp_path: Path, browser: Browser) -> None:

@@ -16,7 +16,7 @@ The steps, each only if the ones before left a gap:
 5. options per microbatch: the relaxation that forgets whose transfer is whose gives a bound
    (``engines.cpsat_anonymous``), and last the exact model with one class in index order (lemma 2).
 
-OPTIMAL rests on the floor's certificate where the schedule meets it, else on the engine's word.
+OPTIMAL rests on the floor's certificate where the schedule meets it, else on an uncertified bound.
 """
 
 from __future__ import annotations

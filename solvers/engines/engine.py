@@ -4,7 +4,7 @@
 parts their form (precedences, one at a time, memory, the objective), and ``build`` calls them in
 one order. An ``Engine`` searches below ``encoding.limit`` and answers with an ``EngineOutcome``.
 What it says is believed by nobody: a schedule goes to the checker, a bound needs a certificate to
-be more than the engine's word.
+be more than the engine's claim.
 """
 
 from __future__ import annotations

@@ -150,7 +150,7 @@ class Pattern:
 
 
 class Combs:
-    """The schedules of one problem that ride on combs."""
+    """The schedules of one problem that are made of combs."""
 
     def __init__(self, lists: ModuloLists, line: Line, budget: Budget) -> None:
         if lists.members is None or lists.stays is None:

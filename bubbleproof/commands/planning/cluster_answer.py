@@ -5,7 +5,7 @@ of each, the shapes of ``[plan]``. The folder holds the winner's problem file (`
 the kind that ``profile`` writes, for ``plan``, ``solve`` and ``replay``), ``plan.json``,
 ``schedule.json``, the page and the schedule as a PyTorch table (``schedule.csv``). ``--yours``
 names a configuration of one's own, in words or by a file (``formats.clusters.own_files``): the
-search begins with it, or the answer says why it is no candidate; twice, both stand side by side.
+search begins with it, or the answer says why it is no candidate; named twice, both are compared.
 Ranges of cards, samples and tokens have a plan of each job, in a table. The proofs are of
 all deployments, of each what bounds it or why it has no schedule; ``verify DIR --certificate FILE``
 derives the deployments anew.
@@ -89,7 +89,7 @@ class ClusterQuestion:
 
     ``is_whole``: timing noise and the cost of the framework are looked at too, in what is left of
     the time since the command ``began``. ``is_proved``: all deployments are counted, however many
-    there are, since the proofs are of all. ``is_sheet``: what the times rest on is told, and
+    there are, since the proofs are of all. ``is_sheet``: what the times rest on is printed, and
     nothing is searched.
     """
 

@@ -21,7 +21,7 @@ Search = Callable[[Sequence[KnownSchedule]], AnyPlan]
 
 
 class OtherChoice(Protocol):
-    """What another planner chose, as it is told beside a plan."""
+    """What another planner chose, as it is printed beside a plan."""
 
     def facts(self, found: AnyPlan, best: int | None, unit: str) -> list[Fact]:
         """What it says of itself; ``best`` is the plan's value."""

@@ -2,7 +2,7 @@
 
 The file states a problem with a table ``[plan]`` (``planning.problem_answer``), or starts from
 ``[model] [cluster] [batch]`` (``planning.cluster_answer``). A model in its place, by its name or
-its configuration, has its cards and its batch told by options. With ``-o`` the folder then holds
+its configuration, takes its cards and its batch from options. With ``-o`` the folder then holds
 the plan; ``--certificate`` writes the proofs of all candidates, which ``verify DIR --certificate
 FILE`` reads. With ``--paper`` what a paper's planner would run is among the candidates.
 """
@@ -149,7 +149,7 @@ SILENCE = 10.0  # seconds without a line, after which one is due
 @contextmanager
 def heartbeat(options: PlanOptions, silence: float = SILENCE) -> Iterator[PlanOptions]:
     """The options with a ``tell`` that also says that a search goes on, after ``silence`` seconds
-    without a line; as they are where nothing is told."""
+    without a line; as they are without a ``tell``."""
     tell = options.tell
     if tell is None:
         yield options

@@ -1,6 +1,6 @@
 """The lines that a plan prints by default: the verdict first, then what it rests on.
 
-A line whose facts are not there is left out. Bounds are told with the set that they are of.
+A line whose facts are not there is left out. A bound names the set of schedules that it holds for.
 """
 
 from __future__ import annotations

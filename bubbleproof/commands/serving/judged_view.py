@@ -40,7 +40,7 @@ _MEASURES = ("makespan", "idle_ratio", "idle_over_work", "span_idle", "peaks")
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class JudgedView:
-    """The answer: the schedule, how far it runs, its verdict, and what is told of it (``told``)."""
+    """The answer: the schedule, how far it runs, its verdict, and what a page says (``told``)."""
 
     given: ScheduleFile
     drawn: Schedule

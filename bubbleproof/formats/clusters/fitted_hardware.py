@@ -36,8 +36,8 @@ from bubbleproof.formats.files import write_text
 class FittedHardware(FactSource):
     """A card's constants by ``calibration``, with the mean error that is left on its rows.
 
-    ``fitting`` rows fit on the card; ``is_told`` says that the card was told and not found;
-    ``refused`` tells what is wrong with rows that nothing is fitted to. ``before`` is the mean
+    ``fitting`` rows fit on the card; ``is_told``: the card was given, not found by the fit;
+    ``refused`` says what is wrong with rows that nothing is fitted to. ``before`` is the mean
     error without the fit; ``changed`` has each constant that was fitted, and where its fit starts;
     ``others`` how far other rows may be off where one factor is all that was fitted, and of how
     many pairs of published rows that is.

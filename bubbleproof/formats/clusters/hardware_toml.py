@@ -69,7 +69,7 @@ class HardwareLayout(Layout):
 def read_hardware(path: FilePath, key: str = "hardware") -> Calibration:
     """The hardware of a file, or of a card's name. Raises ``UnusableInput`` with one line.
 
-    ``key`` is where the path is told.
+    ``key`` is the key or option that gives the path.
     """
     name = str(path)
     if not name.endswith(".toml"):

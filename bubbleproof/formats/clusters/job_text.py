@@ -1,4 +1,4 @@
-"""A job that is told in a program, as the problem file that says the same: a model on a cluster."""
+"""A job given to a function of Python, as the problem file of it: a model on a cluster."""
 
 from __future__ import annotations
 

@@ -71,7 +71,7 @@ class CandidateLayout(layout_of(Candidate)):  # type: ignore[misc]  # made from 
 
 
 class BoundedLayout(CandidateLayout):
-    """A candidate, its bound, and a certificate, one by cases, or an engine's word."""
+    """A candidate, its bound, and a certificate, one by cases, or the solver that claims it."""
 
     bound: Natural
     certificate: dict[str, object] | None = None

@@ -1,13 +1,14 @@
 // What the page says in words of a row, an instant and a store.
 
-function ticks(data, count) {
-  const text = Number.isInteger(count) ? count : Math.round(count);
-  return text.toLocaleString("en") + " " + (text === 1 ? data.unit : data.units);
+// A whole number of ticks in the unit of the axis, exactly.
+function ofAxis(data, count) {
+  return (Math.round(count) * data.axis.perTick).toLocaleString("en", { maximumFractionDigits: 9 });
 }
 
 function times(data, row) {
-  const [start, end] = [data.start[row], data.end(row)].map((time) => time.toLocaleString("en"));
-  return start + " to " + end + ", " + ticks(data, data.length[row]);
+  const [start, end, took] = [data.start[row], data.end(row), data.length[row]].map((each) => ofAxis(data, each));
+  const name = took === "1" && data.axis.name === data.units ? data.unit : data.axis.name;
+  return start + " to " + end + ", " + took + " " + name;
 }
 
 // The lines that tell of a row: [what it is, when, what it waited for or why the rank is idle].
@@ -21,9 +22,9 @@ function tellRow(data, row) {
   const inputs = data.inputsOf(row);
   for (const [input, lag] of inputs.slice(0, 6)) {
     const came = data.end(input) + lag, from = data.lanes[data.placeOf(input)[0]];
-    const arrived = lag ? ", here at " + came.toLocaleString("en") : "";
+    const arrived = lag ? ", here at " + ofAxis(data, came) : "";
     lines.push("after " + data.label(input) + " on " + from + ", ended " +
-      data.end(input).toLocaleString("en") + arrived);
+      ofAxis(data, data.end(input)) + arrived);
   }
   if (inputs.length > 6) { lines.push("and " + (inputs.length - 6) + " more"); }
   return lines;
@@ -34,7 +35,7 @@ function tellLive(data, store, time) {
   const loads = loadsOf(data), [name, base, cap] = data.stores[store];
   const load = loads.loadAt(store, loads.eventAt(store, time));
   const limit = cap === null ? "" : " of " + amount(data, cap), live = loads.live(store, time);
-  const at = Math.floor(time).toLocaleString("en");
+  const at = ofAxis(data, Math.floor(time));
   const first = name + " at " + at + ": " + amount(data, load) + limit;
   const rest = base ? [amount(data, base) + " all the time"] : [];
   const each = live.slice(0, 40).map(([who, held]) => who + ": " + amount(data, held));
