@@ -49,6 +49,8 @@ def split(num_microbatches: int = 40, capacity: int = 14) -> Pipeline:
 
 EDGES = {
     "instants": loop(forward=0),
+    "nothing but instants": loop(forward=0, backward=0, latency=0),
+    "bytes": chunked(activation=1 << 40, capacity=35 << 40),
     "one activation": loop(capacity=1),
     "no capacity": chunked(capacity=None),
     "uneven": loop(forward=tuple(2 + r % 3 for r in range(16))),
