@@ -36,7 +36,7 @@ from bubbleproof.solvers.result import Result, Status
 from bubbleproof.solvers.search_state import Incumbent, Method
 from bubbleproof.solvers.starts import joined, starts_by_task
 from bubbleproof.solvers.window_search import WindowSearch
-from bubbleproof.theory.model.actions import Ints
+from bubbleproof.theory.model.actions import NONE, Ints
 from bubbleproof.theory.model.measures import Measures
 from bubbleproof.theory.model.problem import Problem
 from bubbleproof.theory.model.schedule import Program, Schedule
@@ -62,6 +62,7 @@ MOST_BOUNDED_FIRST = 10_000  # tasks: beyond, bounds take longer than a first sc
 MOST_TURNS = 50_000  # tasks: beyond, checking one takes as long as finding many, and bounds longer
 PRICING = 0.15  # of the time left, for prices
 LOOKING = 0.3  # of the time left, for an engine before excerpts are proved about
+AFRESH = 0.6  # of the time left, for one from nothing, of few tasks that come back as waves do
 MOST_AFRESH = 600  # tasks: beyond, windows find more than an engine that begins from nothing
 EXCERPTING = 0.45  # of the time left, for proofs about excerpts
 LISTING = 0.1  # of the time left, for list scheduling once there is a schedule
@@ -252,7 +253,11 @@ class Search(BoundSearch):
     def _look(self) -> None:
         """An engine before anything is proved, of few tasks whose chunks share a store."""
         is_small = self.problem.num_tasks < LEAST_IMPROVED
-        if is_small and self._shares_stores and self._is_open:
+        if not (is_small and self._shares_stores and self._is_open):
+            return
+        if self._comes_back and self.options.within is None:
+            self._call_engine("cpsat", AFRESH, is_fresh=True)
+        else:
             self._call_engine("cpsat", LOOKING)
 
     def _look_afresh(self) -> None:
@@ -264,6 +269,13 @@ class Search(BoundSearch):
         is_asked = self.options.within is not None
         if is_some and self._shares_stores and self._is_open and not is_asked:
             self._call_engine("cpsat", LOOKING, is_fresh=True)
+
+    @property
+    def _comes_back(self) -> bool:
+        """Whether the last stage is on the rank of the first, as it is in a wave."""
+        stage, rank = self.problem.actions.stage, self.problem.rank_of_task
+        first, last = (set(rank[stage == each].tolist()) for each in (0, stage.max(initial=0)))
+        return bool(first & last - {NONE})
 
     @cached_property
     def improving(self) -> WindowSearch:
@@ -417,9 +429,10 @@ class Search(BoundSearch):
     def _call_engine(self, name: str, share: float, *, is_fresh: bool = False) -> None:
         """Let an engine improve the incumbent and the bound in a share of the time left.
 
-        ``is_fresh``: of what is known it is told the limit alone.
+        ``is_fresh``: of what is known it is told nothing. It improves what it has found itself,
+        and below a limit that is tight it finds nothing to improve.
         """
-        limit = self._limit
+        limit = None if is_fresh else self._limit
         encoding = Encoding(
             self.problem,
             self.bounds,

@@ -232,6 +232,20 @@ def _rank_one() -> list[str]:
     return [action for j in range(4) for action in (f"1F{j}", f"1B{j}")]
 
 
+def test_a_wave_of_few_tasks_is_also_looked_at_from_nothing() -> None:
+    """Near what is known, 49 ticks, an engine finds nothing in that work."""
+    wave = Pipeline(
+        num_ranks=6,
+        num_microbatches=7,
+        num_chunks=2,
+        placement="wave",
+        split_backward=True,
+        capacity=12,
+    )
+    found = solve(wave.problem(), SolveOptions(work=3.0, threads=2, time_limit=PATIENCE))
+    assert (found.status, found.makespan) == (Status.OPTIMAL, 47)
+
+
 def test_one_seed_gives_one_schedule_and_all_seeds_one_optimum() -> None:
     runs = [solve(HARD, SolveOptions(seed=seed, threads=1)) for seed in (1, 1, 7)]
     assert {run.makespan for run in runs} == {172}
