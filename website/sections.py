@@ -97,7 +97,8 @@ SECTIONS = (
                 "Solving and planning",
                 _of(
                     "measured",
-                    "optimality solvers solvers-plain solver-gaps drawn-instances practice",
+                    "optimality solvers solvers-plain solver-gaps solver-growth drawn-instances "
+                    "practice",
                 ),
             ),
             Group(

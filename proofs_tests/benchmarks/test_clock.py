@@ -16,6 +16,7 @@ PAGES = (
     "mutants",
     "optimality",
     "solver-gaps",
+    "solver-growth",
     "solvers",
     "solvers-plain",
 )
