@@ -105,7 +105,7 @@ def _commands(
         "ours": (sys.executable, "-m", *command),
         "torch": (sys.executable, "-m", "benchmarks.speed_torch", *map(str, shape)),
     }
-    if before is not None:  # -P: what is in the folder of now does not stand before it
+    if before is not None:  # -P: what is in the folder of now is not found first
         programs = {"before": (sys.executable, "-P", "-m", *command), **programs}
     found: dict[str, list[Spent]] = {name: [] for name in programs}
     out = {}

@@ -23,7 +23,7 @@ def starts_by_task(problem: Problem, schedule: Schedule) -> Ints:
 def schedule_of_starts(problem: Problem, start: Ints) -> Schedule:
     """The schedule with the given start per task: rows by resource, then start, then end.
 
-    Of instants at one time none stands before one that it waits for.
+    Of instants at one time none comes before one that it waits for.
 
     Parameters
     ----------

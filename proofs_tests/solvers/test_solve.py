@@ -233,7 +233,7 @@ def _rank_one() -> list[str]:
 
 
 def test_a_wave_of_few_tasks_is_also_looked_at_from_nothing() -> None:
-    """Near what is known, 49 ticks, an engine finds nothing in that work."""
+    """A plain CP-SAT model proves 47 optimal; near a known 49 an engine finds nothing."""
     wave = Pipeline(
         num_ranks=6,
         num_microbatches=7,

@@ -17,7 +17,7 @@ A forward starts only if its rank's bank allows it (``orders.bankers``; a sample
 so no limit of v*s or more can deadlock.
 
 *Many groups.* What the scheduler does next follows from its state: what has started, which W's
-stand in line, and whether a forward was last. Where the state of one tick is that of an earlier
+wait, and whether a forward was last. Where the state of one tick is that of an earlier
 one, D microbatches on, all between repeats for as long as there are full groups; of the groups that
 have not begun it looks at the first only, since a later one fits nowhere that an earlier one does
 not. So a run of few groups is enough: ``lengthened`` finds two such ticks in it and puts the rest
