@@ -7,6 +7,7 @@ from contextlib import suppress
 from fractions import Fraction
 from pathlib import Path
 
+from benchmarks.catalogue import slimpipe_figures
 from benchmarks.catalogue.standing_formulas import formulas, theorem_rows
 from benchmarks.markdown import markdown_table
 from benchmarks.verdicts.generated import BEFORE_USE, OWN, Generator, NotGenerated
@@ -41,6 +42,8 @@ FIGURES: dict[str, tuple[tuple[str, dict[str, int], int | None, int], ...]] = {
         ("MEPipe Figure 4", {"p": 4, "m": 4, "s": 2, "v": 2}, None, 9),
     ),
 }
+
+AGAINST = {"slimpipe": slimpipe_figures.section}  # a paper's own figures beside what is measured
 
 
 def shown(family: Family) -> tuple[FamilyMember, str]:
@@ -82,6 +85,7 @@ def page(name: str) -> str:
             formula_section(name),
             "## Measured\n",
             _measured(family),
+            *([AGAINST[name]()] if name in AGAINST else []),
             "## Messages\n",
             _messages(name),
             "## Proved\n",
