@@ -9,15 +9,16 @@ With v chunks the slices of a sample pass by groups, chunk after chunk; a group 
 of s that is p or more.
 
 Source: Li et al., "SlimPipe: Memory-Thrifty and Efficient Pipeline Parallelism for Long-Context LLM
-Training" (SC 2025, arXiv:2504.14519). The order is that of its code, ``pipelining_with_slicing``
-and ``pipelining_with_interleaved_slicing`` of Kuaishou's Megatron (``schedules.py`` as
-Cuiym715/Megatron-LM keeps it at 0381aef). Left out: its exchange of attention between ranks, by
-which the slices of a sample take equal ticks, and its vocabulary over all ranks.
+Training" (SC 2025, doi:10.1145/3712285.3759855, arXiv:2504.14519). The order is that of its code,
+``pipelining_with_slicing`` and ``pipelining_with_interleaved_slicing`` of Kuaishou's Megatron
+(``schedules.py`` as Cuiym715/Megatron-LM keeps it at 0381aef). Left out: its exchange of attention
+between ranks, by which the slices of a sample take equal ticks, and its vocabulary over all ranks.
 Legal range: any p, m, s at v = 1; at v >= 2 s is p or more. (The code also refuses fewer passes
 behind the first sample than 2(p-1); here the warm-up is then all forwards.)
 
 At any durations of a slice a step takes (m*s*v + p-1)(tF + tB) ticks, and rank r holds at most
 min(m*s*v, s*v + 2(p-r-1)) slices of a chunk: of rank 0 (1 + 2(p-1)/(s*v))/p of a sample.
+Its artifact's figures are these but in four rows, and leave m*s*v out (docs/catalogue/slimpipe.md).
 """
 
 from __future__ import annotations
