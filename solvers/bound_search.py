@@ -6,20 +6,12 @@ from abc import abstractmethod
 from collections.abc import Iterator
 from functools import cached_property, partial
 from math import inf
-from typing import cast
+from typing import TYPE_CHECKING, cast
 
 from bubbleproof.solvers.bounds import Bounds, lower_bounds
 from bubbleproof.solvers.engines import has_sat
-from bubbleproof.solvers.engines.apart import apart
 from bubbleproof.solvers.engines.engine import Budget
 from bubbleproof.solvers.engines.interruption import run_interruptibly
-from bubbleproof.solvers.refutation.excerpt_search import (
-    MOST_ON_MORE,
-    ProveExcerpt,
-    excerpts_beyond,
-)
-from bubbleproof.solvers.refutation.price_search import prices_beyond
-from bubbleproof.solvers.refutation.propagation import narrow
 from bubbleproof.solvers.refutation.store_bounds import first_crossings
 from bubbleproof.solvers.search_state import SearchState
 from bubbleproof.solvers.starts import schedule_of_starts
@@ -30,6 +22,9 @@ from bubbleproof.verify.certificates.certificate import Drup
 from bubbleproof.verify.certificates.certificate_rule import Certificate
 from bubbleproof.verify.certificates.index_order import IndexOrder
 from bubbleproof.verify.certificates.microbatch_windows import MicrobatchWindows
+
+if TYPE_CHECKING:  # what is proved beyond first bounds is loaded when its turn comes
+    from bubbleproof.solvers.refutation.excerpt_search import ProveExcerpt
 
 MOST_REFUTED = 2_000  # tasks: beyond, a DRUP certificate takes minutes
 BEFORE_CHECK = 0.5  # of the time left, for what a checker has to follow afterwards
@@ -73,12 +68,16 @@ class BoundSearch(SearchState):
     def _accept_prices(self, budget: Budget) -> None:
         """Bounds by prices."""
         if self.objective == "makespan":
+            from bubbleproof.solvers.refutation.price_search import prices_beyond
+
             claims = prices_beyond(self.lower_bound, self.problem, self.provable, budget)
             self._accept_each(claims, "prices")
 
     def _accept_excerpts(self, prove: ProveExcerpt) -> None:
         """Bounds by windows of microbatches, each of which ``prove`` proves about."""
         if self.objective == "makespan":
+            from bubbleproof.solvers.refutation.excerpt_search import excerpts_beyond
+
             claims = excerpts_beyond(self.lower_bound, self.problem, self.provable, prove)
             self._accept_each(claims, "excerpts")
 
@@ -91,6 +90,8 @@ class BoundSearch(SearchState):
 
     def _narrow(self, seconds: float) -> None:
         """A better bound by propagation and probing, and the schedules met on the way."""
+        from bubbleproof.solvers.refutation.propagation import narrow
+
         upper = self._limit
         if upper is not None and self.value is None:
             upper += 1  # beyond it lies nothing that is wanted
@@ -132,6 +133,7 @@ class BoundSearch(SearchState):
 
     def _settled(self, claim: int, budget: Budget) -> Drup | Ints | None:
         """What ``settle`` finds, in a process of its own where memory is limited."""
+        from bubbleproof.solvers.engines.apart import apart
         from bubbleproof.solvers.refutation.proofs import settle
 
         given, named = (self.problem, self.provable, claim), {"objective": self.objective}
@@ -157,6 +159,8 @@ class BoundSearch(SearchState):
 def _work_of(certificate: Certificate, num_tasks: int) -> int:
     """Lemmas times the tasks that each is about, at most."""
     if isinstance(certificate, MicrobatchWindows):
+        from bubbleproof.solvers.refutation.excerpt_search import MOST_ON_MORE
+
         most = min(num_tasks, MOST_ON_MORE)
         return sum(_work_of(window.proof, most) for window in certificate.windows)
     return (len(certificate.lemmas) if isinstance(certificate, Drup) else 1) * num_tasks

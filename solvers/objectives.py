@@ -8,7 +8,7 @@ peak so far; the last one is refuted, most often by a bound and without an engin
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Iterable
 from dataclasses import replace
 
 from bubbleproof.solvers.demands import Demands
@@ -20,7 +20,7 @@ from bubbleproof.solvers.search_state import whole_of
 from bubbleproof.theory.model.problem import Problem
 from bubbleproof.theory.model.schedule import Program
 
-StartPrograms = Sequence[tuple[str, Program]]
+StartPrograms = Iterable[tuple[str, Program]]
 
 
 def least_peak(

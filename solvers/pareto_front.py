@@ -13,7 +13,7 @@ of such a cap, the engine is at fault (``FaultError``).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Executor
 from dataclasses import dataclass
 from functools import partial
@@ -82,7 +82,7 @@ def _point(found: Result) -> dict[str, object]:
 def pareto(
     problem: Problem,
     options: SolveOptions | None = None,
-    starts: Sequence[tuple[str, Program]] = (),
+    starts: Iterable[tuple[str, Program]] = (),
     *,
     executor: Executor | None = None,
     workers: int = 1,

@@ -14,6 +14,7 @@ from fractions import Fraction
 from functools import cached_property, partial
 from itertools import chain, islice
 from math import inf
+from typing import TYPE_CHECKING
 
 from bubbleproof.faults import FaultError
 from bubbleproof.solvers.bound_search import NARROWING, BoundSearch
@@ -24,18 +25,12 @@ from bubbleproof.solvers.engines.engine import Budget, EngineOutcome
 from bubbleproof.solvers.engines.interruption import run_interruptibly
 from bubbleproof.solvers.gate import bound_from, schedule_from, value_of
 from bubbleproof.solvers.identical import IdenticalClasses, identical
-from bubbleproof.solvers.lists.combs import comb_schedules, line_with_combs
-from bubbleproof.solvers.lists.large import LEAST_MICROBATCHES, PREPARED, LargeSearch
 from bubbleproof.solvers.lists.merging import LISTED, listed_programs
-from bubbleproof.solvers.lists.modulo import periodic_schedules, shorter_schedules
-from bubbleproof.solvers.lists.modulo_lists import ModuloLists
 from bubbleproof.solvers.options import SolveOptions
 from bubbleproof.solvers.refutation.contradictions import contradiction, cycle, overfull
-from bubbleproof.solvers.refutation.propagation import windows
 from bubbleproof.solvers.result import Result, Status
-from bubbleproof.solvers.search_state import Incumbent, Method
+from bubbleproof.solvers.search_state import Incumbent, Method, in_turn
 from bubbleproof.solvers.starts import joined, starts_by_task
-from bubbleproof.solvers.window_search import WindowSearch
 from bubbleproof.theory.model.actions import NONE, Ints
 from bubbleproof.theory.model.measures import Measures
 from bubbleproof.theory.model.problem import Problem
@@ -51,6 +46,10 @@ from bubbleproof.verify.certificates.certificate_rule import (
 from bubbleproof.verify.certificates.index_order import IndexOrder, index_order
 from bubbleproof.verify.certificates.microbatch_windows import MicrobatchWindows
 from bubbleproof.verify.check import check
+
+if TYPE_CHECKING:  # a method that takes long is loaded when its turn comes: most problems need none
+    from bubbleproof.solvers.lists.modulo_lists import ModuloLists
+    from bubbleproof.solvers.window_search import WindowSearch
 
 LEAST_IMPROVED = 300  # tasks: below, an engine sees the whole problem at a glance,
 LEAST_SHARED = 60  # but for chunks that share a store, where windows find what it does not
@@ -147,10 +146,12 @@ class Search(BoundSearch):
             self.take(self._try_repeating, self._try_combs_first)
         if (found := self._contradicted()) is not None:
             return found
-        self.take(
+        first = (
             lambda: self.admit(self.bounds.best, "bounds", self.problem),
             self._accept_crossings,
-            *(partial(self._try_program, name, program) for name, program in starts),
+        )
+        known = (partial(self._try_program, *start) for start in starts)
+        further = (
             self._try_lists,
             self._try_repeating,
             self._try_combs,
@@ -165,6 +166,7 @@ class Search(BoundSearch):
             self._narrow_if_open,
             partial(self._call_if_open, *PARTS[0]),
         )
+        in_turn(chain(first, known, further), self.options.stop, lambda: self.is_done)
         return None
 
     def alone(self, last: Method = lambda: None) -> Result:
@@ -244,8 +246,11 @@ class Search(BoundSearch):
         is_large = self.problem.num_tasks >= least and not len(self.latest)
         is_seen = self.problem.num_tasks <= MOST_GLANCED and not self._shares_stores
         is_meant = is_meant and is_large and not (is_seen and share > GLANCING)
-        begun = PREPARED * self.problem.num_tasks
-        if is_meant and self.best is not None and self.whole.seconds > begun:
+        if not is_meant or self.best is None:
+            return
+        from bubbleproof.solvers.lists.large import PREPARED
+
+        if self.whole.seconds > PREPARED * self.problem.num_tasks:
             self.improving.budget = self.budget(share)
             found = self.improving.improve(self.best.schedule, self.lower_bound)
             self._try_each("windows", found)
@@ -279,6 +284,8 @@ class Search(BoundSearch):
 
     @cached_property
     def improving(self) -> WindowSearch:
+        from bubbleproof.solvers.window_search import WindowSearch
+
         return WindowSearch(self.problem, self.bounds, self.whole)
 
     def _call_if_open(self, name: str, share: float, most_tasks: int) -> None:
@@ -302,7 +309,11 @@ class Search(BoundSearch):
     def _lengthen(self) -> None:
         """For many microbatches lengthened schedules, and those that repeat."""
         is_meant = self.objective == "makespan" and self.whole.seconds
-        alike = identical(self.bounds.order) if is_meant else None
+        if not is_meant:
+            return
+        from bubbleproof.solvers.lists.large import LEAST_MICROBATCHES, LargeSearch
+
+        alike = identical(self.bounds.order)
         if alike is None or alike.num_microbatches < LEAST_MICROBATCHES:
             return
         budget = self.budget(LENGTHENING)
@@ -319,6 +330,9 @@ class Search(BoundSearch):
 
     def _repeat(self, alike: IdenticalClasses) -> None:
         """Schedules that repeat, where combs look for none."""
+        from bubbleproof.solvers.lists.combs import line_with_combs
+        from bubbleproof.solvers.lists.modulo import periodic_schedules, shorter_schedules
+
         if self.lists is None or line_with_combs(self.lists) is not None:
             return
         known, turn = self.value, self.lists.best
@@ -343,6 +357,8 @@ class Search(BoundSearch):
     def _try_repeating(self) -> None:
         """Modulo lists; of a large problem the first alone."""
         if self.lists is None:
+            from bubbleproof.solvers.lists.modulo_lists import ModuloLists
+
             self.lists = ModuloLists(self.problem)
             is_brief = self.problem.num_tasks > MOST_TURNS
             found = self.lists.schedules(is_brief=is_brief, is_over=lambda: self._is_overdue)
@@ -363,6 +379,8 @@ class Search(BoundSearch):
         is_near = self.value is not None and self.value <= self.lower_bound * NEAR
         is_meant = self.objective == "makespan" and not (is_near or self.is_combed)
         if self.lists is not None and is_meant:
+            from bubbleproof.solvers.lists.combs import comb_schedules
+
             self.is_combed = True
             is_long = self.problem.num_tasks > MOST_BOUNDED_FIRST
             budget = self.budget(COMBING_MANY if is_long else COMBING)
@@ -464,4 +482,6 @@ class Search(BoundSearch):
         """Where propagation puts every start, for an engine to begin from."""
         if limit is None or self.objective != "makespan" or len(self.latest):
             return None
+        from bubbleproof.solvers.refutation.propagation import windows
+
         return windows(self.problem, self.bounds, limit, self.budget(NARROWED))

@@ -14,7 +14,7 @@ from bubbleproof.solvers.engines.engine import Budget
 from bubbleproof.solvers.objectives import least_peak
 from bubbleproof.solvers.options import SolveOptions
 from bubbleproof.solvers.result import Result
-from bubbleproof.solvers.search import Search
+from bubbleproof.solvers.search import MOST_GLANCED, Search
 from bubbleproof.theory.model.actions import NONE
 from bubbleproof.theory.model.problem import Problem
 from bubbleproof.theory.model.schedule import Program
@@ -30,15 +30,17 @@ def solve(
 ) -> Result:
     """The best schedule found, with a checked bound.
 
-    ``starts`` are named programs to begin from (published orders); those that do not fit are passed
-    over. ``demands`` are kept by every schedule that is found. ``whole`` is the part of another
-    search's budget that this one has. A time-out is never INFEASIBLE.
+    ``starts`` are named programs to begin from (published orders), of few tasks each asked for when
+    its turn comes; those that do not fit are passed over. ``demands`` are kept by every schedule
+    that is found. ``whole`` is the part of another search's budget that this one has. A time-out is
+    never INFEASIBLE.
     Raises ``ValueError`` for a problem that computes nothing.
     """
     options = options or SolveOptions()
     if (problem.rank_of_task == NONE).all():
         raise ValueError("a problem to solve needs at least one task on a rank, got none")
-    starts = tuple(starts)
+    if problem.num_tasks > MOST_GLANCED:  # to make them all is no part of the time limit
+        starts = tuple(starts)
     if options.objective == "makespan-then-peak" or options.objective == "peak":
         return least_peak(problem, options, starts, demands, whole)
     search = Search(problem, options, options.objective, demands=demands, whole=whole)

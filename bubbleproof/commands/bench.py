@@ -57,7 +57,7 @@ def run_bench(
     ]
     runs: list[EngineRun] = []
     is_whole = True
-    entries = [(each.name, each.problem, each.starts) for each in chosen]
+    entries = [(each.name, each.problem, [*each.starts]) for each in chosen]
     tell = None if json else say
     try:
         runs.extend(engine_runs(entries, engines, time_limit, threads, alone=decide, tell=tell))

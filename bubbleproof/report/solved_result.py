@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, ClassVar, Self
 
@@ -60,11 +60,11 @@ class ProblemInput:
         return self.file is not None and self.file.allowed is not None
 
     @property
-    def starts(self) -> Sequence[tuple[str, Program]]:
-        """The published orders to begin from; none for a problem built by hand."""
-        from bubbleproof.solvers.shortening.known_orders import known_orders
+    def starts(self) -> Iterator[tuple[str, Program]]:
+        """The published orders to begin from, in turn; none for a problem built by hand."""
+        from bubbleproof.solvers.shortening.known_orders import published_and_improved
 
-        return [] if self.pipeline is None else known_orders(self.pipeline)
+        return iter(()) if self.pipeline is None else published_and_improved(self.pipeline)
 
 
 def read_problem_input(given: str) -> ProblemInput:

@@ -13,7 +13,7 @@ from proofs_tests.patience import PATIENCE
 from proofs_tests.structure import ROOT
 
 PROBLEM = "ranks = 2\nmicrobatches = 3\n[durations]\nforward = 1\nbackward = 2\n"
-MOST = {"verify": 122, "measure": 121, "show": 127, "solve": 248, "plan": 391}
+MOST = {"verify": 122, "measure": 121, "show": 127, "solve": 201, "plan": 371}
 # Readers of files, drawings, processes and what is installed: no part of a family's answer.
 SPARED = {"importlib.metadata", "multiprocessing", "pydantic", "rich", "tempfile"}
 

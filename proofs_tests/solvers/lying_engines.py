@@ -62,6 +62,7 @@ from proofs_tests.solvers.lies import (
 )
 from proofs_tests.solvers.test_choices import forced_apart
 
+NARROW = "bubbleproof.solvers.refutation.propagation.narrow"  # loaded when its turn comes
 SEARCHES = (*ENGINES, "span_idle", "auto")
 Cases = Iterator[tuple[str, str]]
 # 78 by its one-machine bound, 80 the optimum (two engines).
@@ -114,7 +115,7 @@ def uncontradicted() -> Cases:
     for what, (lie, is_certifying) in lies.items():
         with alone(lie, is_certifying=is_certifying):
             if is_certifying:  # only what is made to disprove the claim may find a schedule
-                with patch.object(bound_search, "narrow", lambda *_, **__: NOTHING):
+                with patch(NARROW, lambda *_, **__: NOTHING):
                     yield what, told(lambda: shown(solve(PROBLEM, honest)))
             else:
                 yield what, told(lambda: shown(solve(PROBLEM, honest)))
@@ -135,13 +136,13 @@ def certificates() -> Cases:
     for what, certificate in forged.items():
         found = PropagationResult(certificate=certificate, schedule=None)  # type: ignore[arg-type]  # a lie
         with (
-            patch.object(bound_search, "narrow", lambda *_, found=found, **__: found),
+            patch(NARROW, lambda *_, found=found, **__: found),
             patch.object(bound_search, "CERTIFYING", 0),  # the engine's word remains
         ):
             yield f"certificate: {what}", told(lambda: reasoned(solve(LATE, QUICK)))
     forgery = Drup(bound=80, lemmas=())
     with (
-        patch.object(bound_search, "narrow", lambda *_, **__: NOTHING),
+        patch(NARROW, lambda *_, **__: NOTHING),
         patch("bubbleproof.solvers.refutation.proofs.settle", lambda *_, **__: forgery),
     ):
         yield "certificate: of the SAT engine", told(lambda: reasoned(solve(LATE, QUICK)))
@@ -160,7 +161,7 @@ def certificates() -> Cases:
     true = type("Finding", (), {"ok": True, "violations": ()})
     over = PropagationResult(certificate=Drup(bound=500, lemmas=()), schedule=None)
     with (
-        patch.object(bound_search, "narrow", lambda *_, **__: over),
+        patch(NARROW, lambda *_, **__: over),
         patch("bubbleproof.solvers.gate.check_certificate", lambda *_: true),
     ):
         yield "certificate: accepted, above a schedule", told(partial(_solved, LATE, QUICK))

@@ -6,15 +6,16 @@ anew from the pipeline, and the checker judges the schedule there.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass
 
-from bubbleproof.solvers.choices.choices_search import ChoicesSearch, ChoiceStarts, VariantsResult
+from bubbleproof.solvers.choices.choices_search import ChoicesSearch, VariantsResult
 from bubbleproof.solvers.choices.pipeline_variants import PipelineVariants
 from bubbleproof.solvers.choices.variants import Variants
 from bubbleproof.solvers.options import SolveOptions
 from bubbleproof.solvers.result import Result
 from bubbleproof.theory.model.problem import Problem
+from bubbleproof.theory.model.schedule import Program
 from bubbleproof.theory.pipelines.allowed import AllowedChoices
 from bubbleproof.theory.pipelines.choices_aloud import read_aloud
 from bubbleproof.theory.pipelines.pipeline import Pipeline
@@ -47,7 +48,7 @@ def solve_choices(
     pipeline: Pipeline,
     allowed: AllowedChoices,
     options: SolveOptions | None = None,
-    starts: ChoiceStarts = (),
+    starts: Iterable[tuple[str, Program]] = (),
 ) -> ChoiceResult:
     """The best schedule and the choices that it needs.
 
@@ -75,7 +76,7 @@ def solve_choices(
 def solve_variants(
     variants: Variants,
     options: SolveOptions | None = None,
-    starts: ChoiceStarts = (),
+    starts: Iterable[tuple[str, Program]] = (),
     *,
     problem_of: Callable[[Collection[int]], Problem] | None = None,
 ) -> VariantsResult:

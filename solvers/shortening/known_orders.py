@@ -72,7 +72,7 @@ def known_in_turn(pipeline: Pipeline, only: Sequence[str] = ()) -> Iterator[Name
         The order's name and its program of the pipeline, messages in order too.
     """
     names = []
-    for name, program in _published_and_improved(pipeline, only):
+    for name, program in published_and_improved(pipeline, only):
         names.append(name)
         yield name, program
     problem = pipeline.problem()
@@ -81,7 +81,14 @@ def known_in_turn(pipeline: Pipeline, only: Sequence[str] = ()) -> Iterator[Name
             yield from ((f"{name}, listed", order) for order in _listed(problem))
 
 
-def _published_and_improved(pipeline: Pipeline, only: Sequence[str] = ()) -> Iterator[NamedOrder]:
+def published_and_improved(pipeline: Pipeline, only: Sequence[str] = ()) -> Iterator[NamedOrder]:
+    """``known_in_turn`` less what the search's own list scheduling finds.
+
+    Parameters
+    ----------
+    only
+        Names of families: their published orders alone.
+    """
     names = []
     for name, program in published_in_turn(pipeline, only):
         names.append(name)
@@ -99,5 +106,5 @@ def _listed(problem: Problem) -> Iterator[Program]:
 
 
 def known_orders(pipeline: Pipeline) -> list[NamedOrder]:
-    """The published and the improved orders, for a search that has list scheduling of its own."""
-    return list(_published_and_improved(pipeline))
+    """All of these, for a search that has list scheduling of its own."""
+    return list(published_and_improved(pipeline))
