@@ -27,21 +27,19 @@ between them. Where there are none, the run is of all groups.
 from __future__ import annotations
 
 from functools import lru_cache
-from heapq import heappop
+from heapq import heappop, heappush
 
 import numpy as np
 
-from bubbleproof.theory.families.base import program_of_tasks
 from bubbleproof.theory.model.actions import ActionTable, Bools, Ints, Kind
 from bubbleproof.theory.model.problem import Problem
 from bubbleproof.theory.model.schedule import Program
 from bubbleproof.theory.orders.bankers import RankBank
-from bubbleproof.theory.orders.ready_lists import ReadyLists
-from bubbleproof.theory.orders.task_lists import task_lists
 from bubbleproof.theory.pipelines.pipeline import Pipeline
+from bubbleproof.theory.pipelines.timing import successors
 
 FORWARDS, BACKWARDS, WEIGHTS = range(3)  # the lists of a rank
-FEW = (5, 10)  # full groups of a run that is lengthened
+FEW = (4, 10)  # full groups of a run that is lengthened
 
 
 def slice_orders(pipeline: Pipeline, limit: int) -> Program:
@@ -87,7 +85,7 @@ def _order(pipeline: Pipeline, sizes: list[int], limit: int) -> tuple[Program, i
         if full > 2 * few:
             short = sizes[full - few :]
             problem = pipeline.with_changes(num_microbatches=sum(short)).problem()
-            start = np.array(_ran(problem, short, limit).start)
+            start = _ran(problem, short, limit)
             found = lengthened(problem, start, sizes[0], few, full - few)
             if found is not None:
                 return found
@@ -111,15 +109,16 @@ def grouped_order(problem: Problem, sizes: list[int], limit: int) -> tuple[Progr
     ValueError
         Where that is less than one sample needs.
     """
-    run = _ran(problem, sizes, limit)
-    return program_of_tasks(problem, run.orders), max(run.start) + 1
+    start = _ran(problem, sizes, limit)
+    order = np.lexsort([start, problem.rank_of_task])
+    actions = problem.actions.take(order)
+    return Program(actions=actions, resource=problem.rank_of_task[order]), int(start.max()) + 1
 
 
-def _ran(problem: Problem, sizes: list[int], limit: int) -> _SliceRun:
-    run = _SliceRun(problem, sizes, limit)
-    if not run.run():
+def _ran(problem: Problem, sizes: list[int], limit: int) -> Ints:
+    if (start := _SliceRun(problem, sizes, limit).run()) is None:
         raise ValueError(f"no order holds {limit} slices at most: that is less than one sample")
-    return run
+    return start
 
 
 def lengthened(
@@ -158,12 +157,13 @@ def lengthened(
         and (last[0] == last[1]).all()
     ):
         return None
-    between = np.flatnonzero((begin <= start) & (start < end))
-    head, tail = np.flatnonzero(start < begin), np.flatnonzero(start >= begin)
-    task = np.concatenate([head, np.tile(between, times), tail])
-    turn = np.repeat([0, *range(times), times], [len(head), *[len(between)] * times, len(tail)])
-    order = np.lexsort([start[task] + turn * ticks, rank[task]])
-    task, turn = task[order], turn[order]
+    tasks, turns = [], []
+    for row in np.split(np.lexsort([start, rank]), np.cumsum(np.bincount(rank))[:-1]):
+        first, last = np.searchsorted(start[row], (begin, end)).tolist()
+        tasks += [row[:first], np.tile(row[first:last], times + 1), row[last:]]
+        turn = np.repeat(np.arange(times + 1), last - first)
+        turns += [np.zeros(first, dtype=np.int64), turn, np.full(len(row) - last, times)]
+    task, turn = np.concatenate(tasks), np.concatenate(turns)
     microbatch = actions.microbatch[task] + turn * more
     table = ActionTable.of(actions.kind[task], actions.stage[task], microbatch, actions.slice[task])
     return Program(actions=table, resource=rank[task]), int(start.max()) + 1 + times * ticks
@@ -210,75 +210,103 @@ def group_sizes(p: int, m: int, s: int, group: int) -> list[int]:
     return [group] * full + [rest]
 
 
-class _SliceRun(ReadyLists):
-    """One run, tick by tick, by the rules of the module."""
+class _SliceRun:
+    """One run, tick by tick, by the rules of the module. Tasks are numbered by their places."""
 
     def __init__(self, problem: Problem, sizes: list[int], limit: int) -> None:
-        actions, p = problem.actions, problem.num_ranks
-        kind, rank = actions.kind, problem.rank_of_task
+        actions, edges, num_tasks = problem.actions, problem.edges, problem.num_tasks
+        order = _by_priority(problem, sizes)
+        self.place: Ints = np.empty(num_tasks, dtype=np.int64)
+        self.place[order] = np.arange(num_tasks)
+        kind = actions.kind[order]
         which = np.select([kind == Kind.F, kind == Kind.W], [FORWARDS, WEIGHTS], BACKWARDS)
-        queue = (3 * rank + which).tolist()
-        super().__init__(task_lists(problem), _priority(problem, sizes), queue, lists=3)
-        self.most, self.limit = limit, [limit] * p
         self.which: list[int] = which.tolist()
-        edges, is_weight = problem.edges, kind == Kind.W
-        behind = is_weight[edges.after]
-        self.is_split = bool(behind.any())
-        weight = np.zeros(problem.num_tasks, dtype=np.int64)
-        weight[edges.before[behind]] = edges.after[behind]
-        self.weight: list[int] = weight.tolist()  # by its I
-        self.microbatch: list[int] = actions.microbatch.tolist()
-        units = (kind == Kind.F) & (rank == 0) & (actions.microbatch == 0)
-        self.banks = [RankBank([int(units.sum())] * sum(sizes)) for _ in range(p)]
-        self.bank = [self.banks[place] for place in self.tasks.home]  # by task
-        self.lists = [self.ready[3 * place : 3 * place + 3] for place in range(p)]
-        self.forward_was_last = [False] * p
+        self.home: list[int] = problem.rank_of_task[order].tolist()
+        self.microbatch: list[int] = actions.microbatch[order].tolist()
+        after = self.place[edges.after]
+        by_origin, first = successors(num_tasks, self.place[edges.before])
+        self.after: list[int] = after[by_origin].tolist()
+        self.first: list[int] = first.tolist()
+        self.waits: list[int] = np.bincount(after, minlength=num_tasks).tolist()
+        units = (actions.kind == Kind.F) & (problem.rank_of_task == 0) & (actions.microbatch == 0)
+        need, ranks = [int(units.sum())] * sum(sizes), range(problem.num_ranks)
+        self.banks = [RankBank(need) for _ in ranks]
+        self.ready: list[tuple[list[int], list[int], list[int]]] = [([], [], []) for _ in ranks]
+        self.queue = [self.ready[home][w] for home, w in zip(self.home, self.which, strict=True)]
+        self.forward_was_last = [False] * len(ranks)
+        self.limit = limit
 
-    def chosen(self, resource: int, now: int) -> int | None:
+    def run(self) -> Ints | None:
+        """The tick of each task, shape (num_tasks,); None where it got stuck."""
+        start, now = [-1] * len(self.waits), 0
+        for task in np.flatnonzero(np.array(self.waits) == 0).tolist():
+            self.queue[task].append(task)
+        ranks = range(len(self.ready))
+        while begun := [one for rank in ranks if (one := self._chosen(rank)) is not None]:
+            for task in begun:
+                start[task] = now
+            self._end(begun)
+            now += 1
+        found: Ints = np.array(start)[self.place]
+        return None if -1 in start else found
+
+    def _chosen(self, rank: int) -> int | None:
         """Forward and backward in turn where both can start, else what can, and last of all W."""
-        del now
-        forwards, backwards, weights = self.lists[resource]
+        forwards, backwards, weights = self.ready[rank]
         was_last = self.forward_was_last
-        if forwards and not (backwards and was_last[resource]):
-            # Slices that wait for W alone have their places beside the bank.
-            self.limit[resource] = room = self.most - len(weights)
-            if self.banks[resource].load < room:
-                entry, _ = self.first_fitting(3 * resource)
-                if entry is not None:
-                    was_last[resource] = True
-                    return entry[1]
+        if forwards and not (backwards and was_last[rank]):
+            task = self._fitting(rank)
+            if task is not None:
+                was_last[rank] = True
+                return task
         if backwards:
-            was_last[resource] = False
-            return heappop(backwards)[1]
-        return heappop(weights)[1] if weights else None
+            was_last[rank] = False
+            return heappop(backwards)
+        return weights.pop(0) if weights else None  # they stand in line as their I's ran
 
-    def fits(self, task: int) -> bool:
-        """Whether the bank of its rank allows a forward."""
-        room = self.limit[self.tasks.home[task]]
-        return self.bank[task].allows(self.microbatch[task], 1, 1, room)
+    def _fitting(self, rank: int) -> int | None:
+        """The first forward that the rank's bank allows, which takes a unit."""
+        forwards, _, weights = self.ready[rank]
+        bank = self.banks[rank]
+        # Slices that wait for W alone have their places beside the bank.
+        if bank.load >= (room := self.limit - len(weights)):
+            return None
+        found, passed = None, []
+        while forwards and found is None:
+            microbatch = self.microbatch[task := heappop(forwards)]
+            if bank.allows(microbatch, 1, 1, room):
+                bank.take(microbatch, 1, 1)
+                found = task
+            else:
+                passed.append(task)
+        for task in passed:
+            heappush(forwards, task)
+        return found
 
-    def begun(self, task: int, end: int) -> None:
-        """A forward takes a unit; W's stand in line as their I's ran."""
-        which = self.which[task]
-        if which == FORWARDS:
-            self.bank[task].take(self.microbatch[task], 1, 1)
-        elif self.is_split and which == BACKWARDS:
-            self.priority[self.weight[task]] = end
+    def _end(self, tasks: list[int]) -> None:
+        """A backward gives its unit back, or leaves it to W; what waited for a task is ready."""
+        which, queue, waits = self.which, self.queue, self.waits
+        first, after = self.first, self.after
+        for task in tasks:
+            if which[task] == BACKWARDS:
+                self.banks[self.home[task]].give(self.microbatch[task], 1)
+            for row in range(first[task], first[task + 1]):
+                later = after[row]
+                waits[later] = left = waits[later] - 1
+                if left:
+                    continue
+                if which[later] == WEIGHTS:
+                    queue[later].append(later)
+                else:
+                    heappush(queue[later], later)
 
-    def ended(self, task: int) -> None:
-        """A backward gives its unit back, or leaves it to W."""
-        if self.which[task] == BACKWARDS:
-            self.bank[task].give(self.microbatch[task], 1)
 
-
-def _priority(problem: Problem, sizes: list[int]) -> list[int]:
-    """The places of forwards among forwards, and of backwards among backwards."""
+def _by_priority(problem: Problem, sizes: list[int]) -> Ints:
+    """The tasks, forwards by their places among forwards, and backwards among backwards."""
     actions = problem.actions
     chunk = actions.stage // problem.num_ranks
     group = np.repeat(np.arange(len(sizes)), sizes)[actions.microbatch]
     is_forward = actions.kind == Kind.F
     way = np.where(is_forward, 1, -1)
     keys = way * actions.slice, actions.microbatch, way * chunk, np.where(is_forward, group, 0)
-    place = np.empty(problem.num_tasks, dtype=np.int64)
-    place[np.lexsort(keys)] = np.arange(problem.num_tasks)
-    return list(place.tolist())
+    return np.lexsort(keys)

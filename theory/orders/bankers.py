@@ -114,6 +114,8 @@ class RankBank:
         limit
             Units that the rank has in all.
         """
+        if (free := limit - self.load - units) >= self.most:
+            return True
         lacking, held, first = self.lacking, self.held, self.first
         while first < microbatch and not held[first] + lacking[first]:
             first += 1
@@ -122,7 +124,7 @@ class RankBank:
         lacking[microbatch] -= settled
         end = 1 + max(self.last, microbatch)  # those behind hold nothing
         line = zip(lacking[first:end], held[first:end], strict=True)
-        found = is_safe(line, limit - self.load - units, self.most)
+        found = is_safe(line, free, self.most)
         held[microbatch] -= units
         lacking[microbatch] += settled
         return found

@@ -22,20 +22,12 @@ from bubbleproof.theory.orders.task_lists import TaskLists
 class ReadyLists(ABC):
     """One run. Of several resources that a task occupies the first is the one that takes it.
 
-    ``priority`` of a task is its place among the ready ones, the least first. Each resource has so
-    many ``lists`` of them, and ``queue`` is the number of a task's list among those of all.
+    ``priority`` of a task is its place among those that are ready there, the least first.
     """
 
-    def __init__(
-        self,
-        tasks: TaskLists,
-        priority: list[int],
-        queue: list[int] | None = None,
-        lists: int = 1,
-    ) -> None:
+    def __init__(self, tasks: TaskLists, priority: list[int]) -> None:
         self.tasks, self.priority = tasks, priority
-        self.queue = queue or tasks.home
-        self.ready: list[list[tuple[int, int]]] = [[] for _ in range(lists * tasks.num_resources)]
+        self.ready: list[list[tuple[int, int]]] = [[] for _ in range(tasks.num_resources)]
         self.waits = tasks.waits.copy()
         self.arrival = [0] * len(tasks.ticks)  # of the last input that is known
         self.start = [-1] * len(tasks.ticks)
@@ -118,13 +110,13 @@ class ReadyLists(ABC):
     def _happen(self, now: int) -> None:
         """All events of an instant: what ends, and what becomes ready."""
         events, waits, arrival, is_busy = self.events, self.waits, self.arrival, self.is_busy
-        ready, queue, priority = self.ready, self.queue, self.priority
+        ready, priority = self.ready, self.priority
         home, homes, tasks = self.tasks.home, self.tasks.homes, self.tasks
         first, after, lag = tasks.first, tasks.after, tasks.lag
         while events and events[0][0] == now:
             _, is_ready, task = heapq.heappop(events)
             if is_ready:
-                heapq.heappush(ready[queue[task]], (priority[task], task))
+                heapq.heappush(ready[home[task]], (priority[task], task))
                 self.touched.add(home[task])
                 continue
             self.left -= 1
@@ -142,20 +134,20 @@ class ReadyLists(ABC):
                 if arrival[later] > now:
                     heapq.heappush(events, (arrival[later], True, later))
                 else:  # no resource takes anything before all of this instant has happened
-                    heapq.heappush(ready[queue[later]], (priority[later], later))
+                    heapq.heappush(ready[home[later]], (priority[later], later))
                     self.touched.add(home[later])
 
-    def first_fitting(self, queue: int) -> tuple[tuple[int, int] | None, bool]:
-        """Take the first of a list that fits, if any, and say whether one was passed over.
+    def first_fitting(self, resource: int) -> tuple[tuple[int, int] | None, bool]:
+        """Take the first of a resource's list that fits, and say whether one was passed over.
 
         Those passed over stay in the list.
 
         Parameters
         ----------
-        queue
-            The list's index.
+        resource
+            The resource's index.
         """
-        ready = self.ready[queue]
+        ready = self.ready[resource]
         if ready and self.fits(ready[0][1]):
             return heapq.heappop(ready), False
         found, passed = None, []
