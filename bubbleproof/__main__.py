@@ -4,8 +4,8 @@ Loading the command takes a second, in which there is nothing to undo or to tell
 process then and there with one line and the status of an interruption, and so it does after the
 command, while Python ends. In between ``commands.last_resort`` answers it.
 
-Python's looks for garbage among what is loaded, which stays, took a sixth of a small command: they
-are rarer, and at the end there is none.
+Python's looks for garbage among what is loaded, which stays, took more than a tenth of a small
+command: they are rarer, and at the end there is none.
 
 A standard output that is closed from the start is unusable: the command says so and does nothing,
 or the first file that it opens would become its standard output.

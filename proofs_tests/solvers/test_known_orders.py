@@ -132,7 +132,7 @@ def solved(name: str, p: int, m: int) -> int | None:
     made = pipeline(name, p, m)
     peak = max(measured_order(made, family(name).program(made)).peak_activations)
     capped = made.with_changes(capacity=peak)
-    options = SolveOptions(time_limit=PATIENCE, work=1, threads=1)
+    options = SolveOptions(time_limit=PATIENCE, work=p / 10, threads=1)
     return solve(capped.problem(), options, starts=known_orders(capped)).value
 
 

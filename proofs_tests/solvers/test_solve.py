@@ -261,7 +261,7 @@ def test_one_seed_gives_one_schedule_and_all_seeds_one_optimum() -> None:
     sampled(
         [
             pytest.param(HARD, LIMITED, id="auto"),
-            pytest.param(HARD, replace(LIMITED, engine="cpsat", work=2 * FEW), id="cpsat"),
+            pytest.param(HARD, replace(LIMITED, engine="cpsat", work=0.8), id="cpsat"),
             pytest.param(HARD, replace(LIMITED, objective="makespan-then-peak"), id="then peak"),
             pytest.param(IN_WINDOWS, replace(LIMITED, work=2 * FEW), id="windows"),
         ],

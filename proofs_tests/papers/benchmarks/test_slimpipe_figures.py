@@ -52,6 +52,20 @@ def test_bubble_and_memory_without_recompute_are_the_printed_ones() -> None:
     assert wrong == [((16, 16, 32, 5), False, False)]
 
 
+def test_rows_of_another_bubble_repeat_the_figures_of_another_row() -> None:
+    rows = printed_rows()
+    figures = ("model", "t", "c", "p", "n", "v", "bubble_percent")
+    copies = {tuple(row.told[key] for key in figures) for row in rows if row.shape[1] == 4
+              and row.told["file"] == "extended_configs.bak"}  # fmt: skip
+    wrong = [row for row in rows if not row.has_bubble(measured(row.shape).idle_ratio)]
+    (last,) = (row for row in wrong if row.told["file"] != "extended_configs")
+    for row in wrong:
+        is_copy = tuple(row.told[key] for key in figures) in copies
+        assert is_copy == (row is not last)
+    twice = {**last.told, "n": str(2 * last["n"])}
+    assert twice in [row.told for row in rows]
+
+
 def test_a_row_by_hand() -> None:
     row = next(row for row in rows_of("LLaMA-13B", "no") if row.shape == (8, 16, 16, 5))
     # 7 idle passes of each kind beside 16*16*5 on each rank; 16*5 + 2*7 passes of 8*16*5 in flight
